@@ -1,0 +1,16 @@
+// Reads and writes cluster.toml. docs/formats/cluster.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/cluster.h"
+
+namespace culprit {
+
+Result<Cluster> parse_cluster(std::string_view text, const std::string& name_for_errors);
+Result<Cluster> read_cluster(const std::string& path);
+std::string format_cluster(const Cluster& cluster);  // parse_cluster of it gives the same cluster
+
+}  // namespace culprit

@@ -1,0 +1,63 @@
+// Reads a run directory, also a partial one and one that is still being written. Every byte of it is suspect.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/run.h"
+#include "model/source.h"
+
+namespace culprit {
+
+struct KeyInfo {
+  uint32_t id = 0;  // unique within the run; 0 is "the node itself"
+  size_t node = 0;
+  std::string source;
+  std::string name;
+  std::string detail;
+};
+
+struct SampleInfo {
+  int64_t id = 0;
+  size_t node = 0;
+  int64_t t_ns = 0;  // corrected by the node's clock offset
+  int64_t mono_ns = 0;
+  int64_t cost_ns = 0;
+};
+
+class RunReader {
+ public:
+  static Result<RunReader> open(const std::string& path);
+  RunReader(RunReader&&) noexcept;
+  RunReader& operator=(RunReader&&) noexcept;
+  ~RunReader();
+
+  const std::string& path() const;
+  const Manifest& manifest() const;
+  bool partial() const;  // not closed: the recorder was killed or is still at work
+  const std::vector<Node>& nodes() const;
+  const std::vector<KeyInfo>& keys() const;        // sorted by id
+  const KeyInfo* key(uint32_t id) const;
+  const std::vector<SampleInfo>& samples() const;  // sorted by id, which is the order of arrival
+  const SampleInfo* sample(int64_t id) const;
+  const std::vector<std::string>& sources() const;  // those that have rows
+  Result<std::vector<Event>> events() const;
+
+  // Calls `row` for every row of a source, in the order it was written. Absent values and columns that the run does
+  // not have come as kAbsent. A row without its sample or key is an error: the run is damaged.
+  using RowFn = std::function<void(const SampleInfo& sample, uint32_t key, std::span<const int64_t> values)>;
+  Status scan(const Source& source, const RowFn& row) const;
+  using ValueFn = std::function<void(const SampleInfo& sample, uint32_t key, const std::string& metric, double value)>;
+  Status scan_values(const ValueFn& row) const;
+
+ private:
+  struct State;
+  explicit RunReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace culprit
