@@ -17,9 +17,11 @@ struct Output {
 };
 
 // Runs argv with `input` on its stdin. Past `timeout_ns` its process group is killed and an Error comes back.
+// It ends when the command ends, also if a daemon that the command left behind still holds its streams.
 Result<Output> run_command(const std::vector<std::string>& argv, int64_t timeout_ns, std::string_view input = "");
 
-// A child that goes on: killed (its group, SIGTERM then SIGKILL) and reaped when the object dies. It also gets SIGTERM when we die.
+// A child that goes on: killed (its group, SIGTERM then SIGKILL) and reaped when the object dies. It also gets SIGTERM
+// when we die.
 class Child {
  public:
   Child() = default;
@@ -30,10 +32,10 @@ class Child {
   static Result<Child> start(const std::vector<std::string>& argv);
 
   pid_t pid() const { return pid_; }
-  Fd in;   // the child's stdin; closing it says: finish
-  Fd out;  // the child's stdout, non-blocking
-  Fd err;  // the child's stderr, non-blocking
-  bool running();                            // reaps if it has ended
+  Fd in;                                        // the child's stdin, non-blocking; closing it says: finish
+  Fd out;                                       // the child's stdout, non-blocking
+  Fd err;                                       // the child's stderr, non-blocking
+  bool running();                               // reaps if it has ended
   int exit_code() const { return exit_code_; }  // valid once !running()
   void stop(int64_t grace_ns);
 
@@ -41,5 +43,12 @@ class Child {
   pid_t pid_ = -1;
   int exit_code_ = -1;
 };
+
+// Non-blocking use of a child's streams. How much was written or read; 0 when it would block.
+// An error when the other side is gone: writing never raises SIGPIPE.
+Result<size_t> write_some(int fd, std::string_view bytes);
+enum class ReadState { open, ended };
+ReadState read_available(int fd, std::string& out,
+                         size_t limit);  // appends until it would block, ends or has `limit` bytes
 
 }  // namespace culprit
