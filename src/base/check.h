@@ -10,7 +10,10 @@ class CheckFailure {
   CheckFailure(const char* file, int line, const char* condition);
   [[noreturn]] ~CheckFailure();
   template <class T>
-  CheckFailure& operator<<(const T& value) { text_ << value; return *this; }
+  CheckFailure& operator<<(const T& value) {
+    text_ << value;
+    return *this;
+  }
 
  private:
   std::ostringstream text_;
@@ -18,5 +21,7 @@ class CheckFailure {
 
 }  // namespace culprit
 
-#define CHECK(condition) \
-  if (condition) [[likely]] {} else ::culprit::CheckFailure(__FILE__, __LINE__, #condition)
+#define CHECK(condition)      \
+  if (condition) [[likely]] { \
+  } else                      \
+    ::culprit::CheckFailure(__FILE__, __LINE__, #condition)

@@ -14,8 +14,14 @@ int64_t now(clockid_t id) {
 
 }  // namespace
 
-int64_t wall_now_ns() { return now(CLOCK_REALTIME); }
-int64_t monotonic_now_ns() { return now(CLOCK_MONOTONIC); }
-int64_t cpu_time_ns() { return now(CLOCK_PROCESS_CPUTIME_ID); }
+int64_t wall_now_ns() {
+  return now(CLOCK_REALTIME);
+}
+int64_t monotonic_now_ns() {
+  return now(CLOCK_MONOTONIC);
+}
+int64_t cpu_time_ns() {
+  return now(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 }  // namespace culprit

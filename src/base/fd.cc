@@ -29,7 +29,8 @@ Result<std::string> read_file(const std::string& path, int64_t limit) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return system_error(cat("cannot read ", path), errno);
     if (n == 0) return text;
-    if (static_cast<int64_t>(text.size()) + n > limit) return input_error(cat(path, " is larger than ", format_bytes(limit)), "is it the right file?");
+    if (static_cast<int64_t>(text.size()) + n > limit)
+      return input_error(cat(path, " is larger than ", format_bytes(limit)), "is it the right file?");
     text.append(block, static_cast<size_t>(n));
   }
 }

@@ -38,14 +38,23 @@ struct Ok {};
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}        // NOLINT: a value is a result
-  Result(Error error) : state_(std::move(error)) {}    // NOLINT: so is an error
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: a value is a result
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: so is an error
   explicit operator bool() const { return state_.index() == 0; }
   bool ok() const { return state_.index() == 0; }
 
-  T& value() & { CHECK(ok()) << error().message(); return std::get<0>(state_); }
-  const T& value() const& { CHECK(ok()) << error().message(); return std::get<0>(state_); }
-  T&& value() && { CHECK(ok()) << error().message(); return std::get<0>(std::move(state_)); }
+  T& value() & {
+    CHECK(ok()) << error().message();
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    CHECK(ok()) << error().message();
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    CHECK(ok()) << error().message();
+    return std::get<0>(std::move(state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -67,14 +76,14 @@ using Status = Result<Ok>;
 #define CULPRIT_CONCAT(a, b) CULPRIT_CONCAT_(a, b)
 
 // RETURN_IF_ERROR(do_it());
-#define RETURN_IF_ERROR(expr)                                          \
-  do {                                                                 \
+#define RETURN_IF_ERROR(expr)                                               \
+  do {                                                                      \
     if (auto status_ = (expr); !status_) return std::move(status_).error(); \
   } while (0)
 
 // ASSIGN_OR_RETURN(auto text, read_file(path));
 #define ASSIGN_OR_RETURN(decl, expr) ASSIGN_OR_RETURN_(CULPRIT_CONCAT(result_, __LINE__), decl, expr)
-#define ASSIGN_OR_RETURN_(tmp, decl, expr)   \
-  auto tmp = (expr);                         \
-  if (!tmp) return std::move(tmp).error();   \
+#define ASSIGN_OR_RETURN_(tmp, decl, expr) \
+  auto tmp = (expr);                       \
+  if (!tmp) return std::move(tmp).error(); \
   decl = std::move(tmp).value()

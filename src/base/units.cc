@@ -16,12 +16,15 @@ struct Suffix {
   double factor;
 };
 
-constexpr Suffix kDurations[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"", 1e9}};
-constexpr Suffix kSizes[] = {{"B", 1},      {"kB", 1e3},       {"KB", 1e3},          {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-                             {"KiB", 1024}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"k", 1e3},  {"M", 1e6},  {"G", 1e9}, {"", 1}};
+constexpr Suffix kDurations[] = {{"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {"s", 1e9}, {"m", 60e9},
+                                 {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"", 1e9}};
+constexpr Suffix kSizes[] = {
+    {"B", 1},           {"kB", 1e3},           {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KiB", 1024},
+    {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"k", 1e3},  {"M", 1e6},  {"G", 1e9},  {"", 1}};
 
 template <size_t N>
-Result<int64_t> parse_with_suffix(std::string_view text, const Suffix (&suffixes)[N], std::string_view noun, std::string_view example) {
+Result<int64_t> parse_with_suffix(std::string_view text, const Suffix (&suffixes)[N], std::string_view noun,
+                                  std::string_view example) {
   size_t end = text.find_first_not_of("0123456789.");
   std::string_view digits = text.substr(0, end);
   std::string_view unit = end == std::string_view::npos ? "" : text.substr(end);
@@ -87,13 +90,19 @@ bool take_zone(std::string_view& text, int64_t& minutes) {
 
 bool parse_iso(std::string_view text, int64_t& out) {
   int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, zone = 0;
-  if (!take_digits(text, 4, year) || !take(text, "-/") || !take_digits(text, 2, month) || !take(text, "-/") || !take_digits(text, 2, day)) return false;
-  if (!take(text, "T ") || !take_digits(text, 2, hour) || !take(text, ":") || !take_digits(text, 2, minute)) return false;
+  if (!take_digits(text, 4, year) || !take(text, "-/") || !take_digits(text, 2, month) || !take(text, "-/") ||
+      !take_digits(text, 2, day))
+    return false;
+  if (!take(text, "T ") || !take_digits(text, 2, hour) || !take(text, ":") || !take_digits(text, 2, minute))
+    return false;
   if (take(text, ":") && !take_digits(text, 2, second)) return false;
   int64_t fraction = take_fraction(text);
   if (!take_zone(text, zone) || !text.empty()) return false;
-  if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) return false;
-  out = (((days_from_civil(year, month, day) * 24 + hour) * 60 + minute - zone) * 60 + second) * kNsPerSecond + fraction;
+  if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
+      second > 60)
+    return false;
+  out =
+      (((days_from_civil(year, month, day) * 24 + hour) * 60 + minute - zone) * 60 + second) * kNsPerSecond + fraction;
   return true;
 }
 
@@ -110,11 +119,18 @@ Result<int64_t> parse_bytes(std::string_view text) {
 std::string format_duration(int64_t ns) {
   if (ns < 0) return "-" + format_duration(ns == INT64_MIN ? INT64_MAX : -ns);
   char text[64];
-  if (ns < kNsPerMs) std::snprintf(text, sizeof text, "%gus", static_cast<double>(ns) / 1e3);
-  else if (ns < kNsPerSecond) std::snprintf(text, sizeof text, "%gms", static_cast<double>(ns / 100'000) / 10);
-  else if (ns < 120 * kNsPerSecond) std::snprintf(text, sizeof text, "%gs", static_cast<double>(ns / (100 * kNsPerMs)) / 10);
-  else if (ns < 7200 * kNsPerSecond) std::snprintf(text, sizeof text, "%dm %ds", static_cast<int>(ns / (60 * kNsPerSecond)), static_cast<int>(ns / kNsPerSecond % 60));
-  else std::snprintf(text, sizeof text, "%dh %dm", static_cast<int>(ns / (3600 * kNsPerSecond)), static_cast<int>(ns / (60 * kNsPerSecond) % 60));
+  if (ns < kNsPerMs)
+    std::snprintf(text, sizeof text, "%gus", static_cast<double>(ns) / 1e3);
+  else if (ns < kNsPerSecond)
+    std::snprintf(text, sizeof text, "%gms", static_cast<double>(ns / 100'000) / 10);
+  else if (ns < 120 * kNsPerSecond)
+    std::snprintf(text, sizeof text, "%gs", static_cast<double>(ns / (100 * kNsPerMs)) / 10);
+  else if (ns < 7200 * kNsPerSecond)
+    std::snprintf(text, sizeof text, "%dm %ds", static_cast<int>(ns / (60 * kNsPerSecond)),
+                  static_cast<int>(ns / kNsPerSecond % 60));
+  else
+    std::snprintf(text, sizeof text, "%dh %dm", static_cast<int>(ns / (3600 * kNsPerSecond)),
+                  static_cast<int>(ns / (60 * kNsPerSecond) % 60));
   return text;
 }
 
@@ -156,7 +172,8 @@ Result<int64_t> parse_time(std::string_view text) {
     std::string_view fraction = dot == std::string_view::npos ? "" : text.substr(dot);
     return whole * kNsPerSecond + take_fraction(fraction);
   }
-  return usage_error(cat("'", printable(text), "' is not a time"), "write it like 2026-11-15T22:40:01Z or as seconds since 1970");
+  return usage_error(cat("'", printable(text), "' is not a time"),
+                     "write it like 2026-11-15T22:40:01Z or as seconds since 1970");
 }
 
 }  // namespace culprit

@@ -18,7 +18,8 @@ Result<int64_t> parse_bytes(std::string_view text);     // kB MB GB are powers o
 std::string format_duration(int64_t ns);                // "90s", "100ms", "2m 30s"
 std::string format_bytes(int64_t bytes);                // "3.2 MB"
 
-// "2026-11-15T22:40:01.250Z"; parse also takes "2026-11-15 22:40:01", with or without Z or +hh:mm (none is UTC), or seconds since 1970.
+// "2026-11-15T22:40:01.250Z"; parse also takes "2026-11-15 22:40:01", with or without Z or +hh:mm (none is UTC), or
+// seconds since 1970.
 std::string format_time(int64_t wall_ns);
 Result<int64_t> parse_time(std::string_view text);
 

@@ -25,8 +25,8 @@ struct NodeReport {
   int64_t clock_offset_ns = 0;
   int64_t clock_uncertainty_ns = 0;  // 0: the same clock
   int64_t samples = 0;
-  int64_t skipped = 0;  // ticks the node itself missed
-  int64_t gaps = 0;     // times the node went silent
+  int64_t skipped = 0;                             // ticks the node itself missed
+  int64_t gaps = 0;                                // times the node went silent
   std::map<std::string, std::string> environment;  // kernel, tcp, schedulers, mounts
 };
 
@@ -45,7 +45,7 @@ struct Manifest {
   std::vector<std::string> notes;
   double own_cpu_seconds = 0;
   int64_t own_rss_bytes = 0;
-  std::string checksum;  // of metrics.sqlite: "xxh3:..."
+  std::string checksum;                      // of metrics.sqlite: "xxh3:..."
   std::map<std::string, std::string> truth;  // simulated runs and campaigns: fault, server, seed, workload
 };
 

@@ -26,10 +26,14 @@ constexpr Column kDisk[] = {
     {"flush_ms", C, "time all flushes took"},
 };
 constexpr Column kNic[] = {
-    {"rx_bytes", C, "bytes received"},          {"rx_packets", C, "packets received"},
-    {"rx_errors", C, "bad packets received"},   {"rx_dropped", C, "received packets dropped for want of room"},
-    {"tx_bytes", C, "bytes sent"},              {"tx_packets", C, "packets sent"},
-    {"tx_errors", C, "packets not sent"},       {"tx_dropped", C, "packets dropped before they were sent"},
+    {"rx_bytes", C, "bytes received"},
+    {"rx_packets", C, "packets received"},
+    {"rx_errors", C, "bad packets received"},
+    {"rx_dropped", C, "received packets dropped for want of room"},
+    {"tx_bytes", C, "bytes sent"},
+    {"tx_packets", C, "packets sent"},
+    {"tx_errors", C, "packets not sent"},
+    {"tx_dropped", C, "packets dropped before they were sent"},
 };
 constexpr Column kTcp[] = {
     {"cwnd_segments", G, "congestion window"},

@@ -28,28 +28,100 @@ struct Source {
 constexpr int64_t kAbsent = std::numeric_limits<int64_t>::min();  // a value this kernel or socket does not have
 
 namespace disk_column {
-enum { reads, reads_merged, sectors_read, read_ms, writes, writes_merged, sectors_written, write_ms, in_flight, io_ms,
-       weighted_ms, discards, sectors_discarded, discard_ms, flushes, flush_ms, count };
+enum {
+  reads,
+  reads_merged,
+  sectors_read,
+  read_ms,
+  writes,
+  writes_merged,
+  sectors_written,
+  write_ms,
+  in_flight,
+  io_ms,
+  weighted_ms,
+  discards,
+  sectors_discarded,
+  discard_ms,
+  flushes,
+  flush_ms,
+  count
+};
 }
 namespace nic_column {
 enum { rx_bytes, rx_packets, rx_errors, rx_dropped, tx_bytes, tx_packets, tx_errors, tx_dropped, count };
 }
 namespace tcp_column {
-enum { cwnd_segments, ssthresh_segments, rtt_us, unacked_segments, bytes_sent, bytes_received, data_segments_out,
-       retrans_segments, retrans_bytes, ooo_segments_in, dsack_dups, delivery_rate_bytes_per_s, count };
+enum {
+  cwnd_segments,
+  ssthresh_segments,
+  rtt_us,
+  unacked_segments,
+  bytes_sent,
+  bytes_received,
+  data_segments_out,
+  retrans_segments,
+  retrans_bytes,
+  ooo_segments_in,
+  dsack_dups,
+  delivery_rate_bytes_per_s,
+  count
+};
 }
 namespace netstat_column {
-enum { in_segments, out_segments, retrans_segments, timeouts, fast_retrans, lost_retransmits, ofo_queued, dsack_received,
-       dsack_old_sent, in_errors, listen_drops, syn_retrans, count };
+enum {
+  in_segments,
+  out_segments,
+  retrans_segments,
+  timeouts,
+  fast_retrans,
+  lost_retransmits,
+  ofo_queued,
+  dsack_received,
+  dsack_old_sent,
+  in_errors,
+  listen_drops,
+  syn_retrans,
+  count
+};
 }
 namespace process_column {
-enum { read_bytes, write_bytes, cancelled_write_bytes, read_call_bytes, write_call_bytes, user_ms, system_ms, rss_bytes,
-       threads, count };
+enum {
+  read_bytes,
+  write_bytes,
+  cancelled_write_bytes,
+  read_call_bytes,
+  write_call_bytes,
+  user_ms,
+  system_ms,
+  rss_bytes,
+  threads,
+  count
+};
 }
 namespace system_column {
-enum { user_ms, nice_ms, system_ms, idle_ms, iowait_ms, irq_ms, softirq_ms, steal_ms, context_switches, running, blocked,
-       mem_available_bytes, dirty_bytes, writeback_bytes, psi_cpu_some_us, psi_io_some_us, psi_io_full_us,
-       psi_mem_some_us, psi_mem_full_us, count };
+enum {
+  user_ms,
+  nice_ms,
+  system_ms,
+  idle_ms,
+  iowait_ms,
+  irq_ms,
+  softirq_ms,
+  steal_ms,
+  context_switches,
+  running,
+  blocked,
+  mem_available_bytes,
+  dirty_bytes,
+  writeback_bytes,
+  psi_cpu_some_us,
+  psi_io_some_us,
+  psi_io_full_us,
+  psi_mem_some_us,
+  psi_mem_full_us,
+  count
+};
 }
 
 extern const Source source_disk;
