@@ -1,0 +1,115 @@
+#include "hosts/deploy.h"
+
+#include <limits.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "hosts/reach.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr size_t kMaxGreeting = 65536;  // more than this before the first answer is not a login greeting
+constexpr std::string_view kAnswer = "culprit-deploy ";
+
+// $1 machine, $2 file name, $3 size, then the sampler's arguments. Never writes over an existing file: a sampler that
+// is running there keeps its own. head stops after $3 bytes, and nothing follows them until the sampler has answered.
+constexpr std::string_view kScript = R"sh(m=$(uname -m)
+if [ "$m" != "$1" ]; then echo "culprit-deploy machine $m"; exit 96; fi
+d="${XDG_CACHE_HOME:-$HOME/.cache}/culprit"
+f="$d/$2"
+t="$d/.$2.$$"
+if [ ! -x "$f" ] || [ "$(wc -c < "$f")" -ne "$3" ]; then
+  umask 077
+  mkdir -p "$d" && : > "$t" || exit 97
+  echo "culprit-deploy send"
+  if head -c "$3" > "$t" && [ "$(wc -c < "$t")" -eq "$3" ] && chmod 700 "$t" && mv -f "$t" "$f"; then :
+  else rm -f "$t"; exit 97; fi
+fi
+shift 3
+echo "culprit-deploy run"
+exec "$f" "$@"
+)sh";
+
+std::string own_folder() {
+  char path[PATH_MAX];
+  ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
+  std::string_view text(path, n > 0 ? static_cast<size_t>(n) : 0);
+  return std::string(text.substr(0, text.rfind('/') == std::string_view::npos ? 0 : text.rfind('/')));
+}
+
+}  // namespace
+
+Result<Program> find_node_program(std::string exe_folder) {
+  if (exe_folder.empty()) exe_folder = own_folder();
+  for (const char* where : {"/culprit-node", "/../libexec/culprit/culprit-node", "/../libexec/culprit-node"}) {
+    std::string path = exe_folder + where;
+    if (!path_exists(path)) continue;
+    ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+    utsname names{};
+    ::uname(&names);
+    std::string name = cat("culprit-node-", hash_name(bytes));
+    return Program{path, std::move(bytes), name, names.machine};
+  }
+  return unsupported_error(
+      cat("culprit-node is not beside culprit in ", exe_folder),
+      "it is built and installed with culprit; or name one that is on the node with `sampler = ...` in cluster.toml");
+}
+
+std::vector<std::string> deploy_command(const Program& program, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"sh",
+                                    "-c",
+                                    std::string(kScript),
+                                    "culprit-deploy",
+                                    program.machine,
+                                    program.file_name,
+                                    std::to_string(program.bytes.size())};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+Result<DeployReader::State> DeployReader::read(std::string& bytes) {
+  while (state_ != State::running) {
+    size_t newline = bytes.find('\n');
+    if (newline == std::string::npos) {
+      if (bytes.size() > kMaxGreeting) return input_error("the node answers with something else than our script");
+      return State::waiting;
+    }
+    std::string line = bytes.substr(0, newline);
+    bytes.erase(0, newline + 1);
+    size_t at = line.find(kAnswer);  // a greeting without a newline may stand before it
+    if (at == std::string::npos) continue;
+    std::string_view answer = trim(std::string_view(line).substr(at + kAnswer.size()));
+    if (answer == "run") state_ = State::running;
+    if (answer == "send") return State::send;
+    if (answer.starts_with("machine "))
+      return unsupported_error(
+          cat("the node is ", printable(answer.substr(8), 30), ", this culprit-node is for ", machine_),
+          "build culprit for that machine, put its culprit-node there and name it with `sampler = PATH` in "
+          "cluster.toml");
+  }
+  return State::running;
+}
+
+Error explain_deploy(int exit_code, std::string_view err) {
+  std::string said = printable(trim(err), 200);
+  std::string because = said.empty() ? "" : cat(": ", said);
+  if (exit_code == 97)
+    return system_error(cat("cannot store the sampler on the node", because), 0,
+                        "is the home folder there full or read-only? XDG_CACHE_HOME names another place");
+  if (exit_code == 126)
+    return system_error(
+        cat("the node refuses to execute the sampler", because), 0,
+        "is its home folder mounted noexec? Install culprit-node elsewhere and name it with `sampler = PATH`");
+  if (exit_code == 127)
+    return system_error(cat("the sampler is not on the node", because), 0, "check `sampler` in cluster.toml");
+  if (exit_code == 0) return system_error("the sampler ended", 0);
+  if (exit_code > 128) return system_error(cat("the sampler was killed by signal ", exit_code - 128, because), 0);
+  return system_error(cat("the sampler ended with exit code ", exit_code, because), 0);
+}
+
+}  // namespace culprit

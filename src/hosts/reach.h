@@ -1,0 +1,29 @@
+// How a node is reached, as cluster.toml says it: local, ns:NAME, ssh:USER@HOST[:PORT]; and words made safe for a
+// shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace culprit {
+
+enum class ReachKind { local, ns, ssh };
+
+struct Reach {
+  ReachKind kind = ReachKind::local;
+  std::string ns;    // a name in /run/netns
+  std::string user;  // "": ssh decides
+  std::string host;  // name or address; an IPv6 address is without its brackets here
+  int port = 0;      // 0: ssh decides
+};
+
+Result<Reach> parse_reach(std::string_view text);
+
+// One word for a POSIX shell, quoted only when needed; and a whole command.
+std::string shell_quote(std::string_view word);
+std::string shell_command(const std::vector<std::string>& words);
+
+}  // namespace culprit
