@@ -10,36 +10,32 @@ constexpr auto D = Resource::disk;
 constexpr auto N = Resource::network;
 constexpr auto S = Resource::system;
 
-constexpr double kSectorFloor = 128;   // 64 kB/s: a disk that does less is idle
-constexpr double kAwaitFloor = 0.05;   // ms: below what a scheduler's jitter adds
-constexpr double kTrafficFloor = 1e4;  // bytes/s: keep-alives and control traffic
-
 constexpr MetricInfo kTable[] = {
-    {Metric::tps, "tps", "requests/s", D, false, 0, "requests completed by the disks"},
-    {Metric::rd_sec, "rd_sec", "sectors/s", D, true, kSectorFloor, "512-byte sectors read"},
-    {Metric::wr_sec, "wr_sec", "sectors/s", D, true, kSectorFloor, "512-byte sectors written"},
-    {Metric::avgrq_sz, "avgrq-sz", "sectors", D, false, 0, "mean size of a request"},
-    {Metric::avgqu_sz, "avgqu-sz", "requests", D, false, 0, "mean number of requests in the queue or at the disk"},
-    {Metric::await, "await", "ms", D, true, kAwaitFloor,
+    {Metric::tps, "tps", "requests/s", D, false, "requests completed by the disks"},
+    {Metric::rd_sec, "rd_sec", "sectors/s", D, true, "512-byte sectors read"},
+    {Metric::wr_sec, "wr_sec", "sectors/s", D, true, "512-byte sectors written"},
+    {Metric::avgrq_sz, "avgrq-sz", "sectors", D, false, "mean size of a request"},
+    {Metric::avgqu_sz, "avgqu-sz", "requests", D, false, "mean number of requests in the queue or at the disk"},
+    {Metric::await, "await", "ms", D, true,
      "mean time a request takes, queue included; a stalled disk shows its stall"},
-    {Metric::svctm, "svctm", "ms", D, false, 0, "busy time per request"},
-    {Metric::util, "util", "%", D, false, 0, "share of time with a request outstanding"},
-    {Metric::rxpck, "rxpck", "packets/s", N, false, 0, "packets received"},
-    {Metric::txpck, "txpck", "packets/s", N, false, 0, "packets sent"},
-    {Metric::rxbyt, "rxbyt", "bytes/s", N, true, kTrafficFloor, "bytes received"},
-    {Metric::txbyt, "txbyt", "bytes/s", N, true, kTrafficFloor, "bytes sent"},
-    {Metric::cwnd_to_clients, "cwnd_to_clients", "segments", N, true, 0,
+    {Metric::svctm, "svctm", "ms", D, false, "busy time per request"},
+    {Metric::util, "util", "%", D, false, "share of time with a request outstanding"},
+    {Metric::rxpck, "rxpck", "packets/s", N, false, "packets received"},
+    {Metric::txpck, "txpck", "packets/s", N, false, "packets sent"},
+    {Metric::rxbyt, "rxbyt", "bytes/s", N, true, "bytes received"},
+    {Metric::txbyt, "txbyt", "bytes/s", N, true, "bytes sent"},
+    {Metric::cwnd_to_clients, "cwnd_to_clients", "segments", N, true,
      "congestion window of the server's sockets to its clients"},
-    {Metric::cwnd_from_clients, "cwnd_from_clients", "segments", N, true, 0,
+    {Metric::cwnd_from_clients, "cwnd_from_clients", "segments", N, true,
      "congestion window of the clients' sockets to the server"},
-    {Metric::retrans, "retrans", "segments/s", N, false, 0, "TCP segments the node sent again"},
-    {Metric::foreign_io, "foreign_io", "bytes/s", D, false, 0,
+    {Metric::retrans, "retrans", "segments/s", N, false, "TCP segments the node sent again"},
+    {Metric::foreign_io, "foreign_io", "bytes/s", D, false,
      "bytes at the disks that the file system's daemons did not cause"},
-    {Metric::foreign_net, "foreign_net", "bytes/s", N, false, 0,
+    {Metric::foreign_net, "foreign_net", "bytes/s", N, false,
      "bytes at the interfaces that were not on the file system's sockets"},
-    {Metric::cpu_busy, "cpu_busy", "%", S, false, 0, "CPU time that was neither idle nor waiting"},
-    {Metric::steal, "steal", "%", S, false, 0, "CPU time the hypervisor gave to others"},
-    {Metric::io_pressure, "io_pressure", "%", S, false, 0, "time in which some task waited for I/O"},
+    {Metric::cpu_busy, "cpu_busy", "%", S, false, "CPU time that was neither idle nor waiting"},
+    {Metric::steal, "steal", "%", S, false, "CPU time the hypervisor gave to others"},
+    {Metric::io_pressure, "io_pressure", "%", S, false, "time in which some task waited for I/O"},
 };
 static_assert(std::size(kTable) == kMetrics);
 

@@ -39,7 +39,6 @@ struct MetricInfo {
   std::string_view unit;
   Resource resource;
   bool indicting;  // fast10 rule 2: may convict a server; the others are shown as evidence
-  double floor;    // fast10 rule 5: differences below it are nothing; 0: it is not judged by histograms
   std::string_view help;
 };
 

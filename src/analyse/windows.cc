@@ -1,0 +1,32 @@
+#include "analyse/windows.h"
+
+#include <algorithm>
+
+namespace culprit {
+
+Series trailing_average(const Series& series, size_t span, size_t at_least) {
+  // Each mean is summed afresh: a running sum would drag rounding errors of large counters into quiet times, and
+  // identical values must have identical means.
+  Series out(series.size(), kMissing);
+  for (size_t t = 0; t < series.size(); ++t) {
+    double sum = 0;
+    size_t present = 0;
+    for (size_t u = t + 1 >= span ? t + 1 - span : 0; u <= t; ++u) {
+      if (is_missing(series[u])) continue;
+      sum += series[u];
+      ++present;
+    }
+    if (present >= at_least && present > 0) out[t] = sum / static_cast<double>(present);
+  }
+  return out;
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return kMissing;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+}  // namespace culprit

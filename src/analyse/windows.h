@@ -1,0 +1,25 @@
+// Window geometry and smoothing: fast10 rules 3 and 4.
+#pragma once
+
+#include <cstddef>
+
+#include "analyse/series.h"
+
+namespace culprit {
+
+// Windows start at tick 0, every `shift` ticks; the last one is whole.
+struct Windows {
+  size_t size = 64;
+  size_t shift = 32;
+
+  size_t count(size_t ticks) const { return ticks < size ? 0 : (ticks - size) / shift + 1; }
+  size_t begin(size_t window) const { return window * shift; }
+  size_t end(size_t window) const { return window * shift + size; }
+};
+
+// The mean of the last `span` ticks, this one included; kMissing where fewer than `at_least` of them have a value.
+Series trailing_average(const Series& series, size_t span, size_t at_least);
+
+double median_of(std::vector<double> values);  // of an even number: the mean of the middle two; kMissing of none
+
+}  // namespace culprit
