@@ -1,0 +1,143 @@
+// culprit list KIND: what there is to choose from. Every kind is a table that the build makes from a folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analyse/detector.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "fs/adapter.h"
+#include "model/metric.h"
+#include "sample/collector.h"
+
+namespace culprit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Item {
+  std::string name;
+  std::string summary;
+  Json fields = Json::object();  // what else --json tells
+};
+
+template <class Table>
+std::vector<Item> items_of(const Table& table) {
+  std::vector<Item> items;
+  for (const auto* each : table) items.push_back({std::string(each->name), std::string(each->summary)});
+  return items;
+}
+
+std::vector<Item> collectors() {
+  return items_of(sample_collectors());
+}
+std::vector<Item> detectors() {
+  return items_of(analyse_detectors());
+}
+std::vector<Item> filesystems() {
+  return items_of(fs_adapters());
+}
+
+std::vector<Item> metric_items() {
+  std::vector<Item> items;
+  for (const MetricInfo& metric : metrics()) {
+    Json fields = {{"unit", metric.unit}, {"resource", name_of(metric.resource)}, {"indicting", metric.indicting}};
+    std::string summary = cat(metric.help, " (", metric.unit, metric.indicting ? ", can convict)" : ")");
+    items.push_back({std::string(metric.name), std::move(summary), std::move(fields)});
+  }
+  return items;
+}
+
+std::vector<Item> parameters() {
+  std::vector<Item> items;
+  for (const DetectorInfo* detector : analyse_detectors()) {
+    for (const Parameter& row : detector->parameters) {
+      Json fields = {{"detector", detector->name}, {"default", row.value}, {"low", row.low}, {"high", row.high}};
+      std::string summary = fmt::format("{} (default {:g}, {:g} to {:g})", row.help, row.value, row.low, row.high);
+      items.push_back({cat(detector->name, ".", row.name), std::move(summary), std::move(fields)});
+    }
+  }
+  return items;
+}
+
+std::vector<Item> commands() {
+  std::vector<Item> items;
+  for (const CommandInfo* command : cli_commands()) {
+    if (!command->hidden) items.push_back({std::string(command->name), std::string(command->summary)});
+  }
+  return items;
+}
+
+struct Kind {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<Item> (*items)();
+};
+
+constexpr Kind kKinds[] = {
+    {"collectors", "what a node's sampler reads", collectors},
+    {"commands", "what culprit can do", commands},
+    {"detectors", "ways to find the culprit in a run", detectors},
+    {"filesystems", "parallel file systems whose daemons and ports are known", filesystems},
+    {"metrics", "what is derived from the counters, and judged or shown", metric_items},
+    {"parameters", "the detectors' constants, with their defaults", parameters},
+};
+
+std::vector<Item> kinds() {
+  std::vector<Item> items;
+  for (const Kind& kind : kKinds) items.push_back({std::string(kind.name), std::string(kind.summary)});
+  return items;
+}
+
+std::string as_text(const std::vector<Item>& items) {
+  size_t width = 0;
+  for (const Item& item : items) width = std::max(width, item.name.size());
+  std::string out;
+  for (const Item& item : items) {
+    out += cat(item.name, std::string(width - item.name.size() + 2, ' '), item.summary, "\n");
+  }
+  return out;
+}
+
+std::string as_json(const std::vector<Item>& items) {
+  Json out = Json::array();
+  for (const Item& item : items) {
+    Json row = {{"name", item.name}, {"summary", item.summary}};
+    row.update(item.fields);
+    out.push_back(std::move(row));
+  }
+  return out.dump(2) + "\n";
+}
+
+Result<int> run(const Args& args) {
+  std::vector<Item> items = kinds();
+  if (!args.positionals.empty()) {
+    const std::string& word = args.positionals[0];
+    auto kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.name == word; });
+    if (kind == std::end(kKinds)) {
+      std::vector<std::string> names;
+      for (const Item& item : items) names.push_back(item.name);
+      return unknown_word("kind", word, names, cat("the kinds are ", join(names, ", ")));
+    }
+    items = kind->items();
+  }
+  print(args.has("json") ? as_json(items) : as_text(items));
+  return kExitHealthy;
+}
+
+}  // namespace
+
+extern const CommandInfo command_list{
+    .name = "list",
+    .summary = "the collectors, commands, detectors, file systems, metrics and parameters there are",
+    .positionals = {{.name = "KIND",
+                     .help =
+                         "collectors, commands, detectors, filesystems, metrics or parameters; without it, the kinds",
+                     .required = false}},
+    .options = {{.name = "json", .help = "as JSON"}},
+    .run = run,
+    .group = Group::about,
+};
+
+}  // namespace culprit
