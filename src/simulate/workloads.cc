@@ -1,0 +1,117 @@
+#include "simulate/workloads.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr Workload kWorkloads[] = {
+    {.name = "ddw",
+     .summary = "dd: large sequential writes at a constant rate",
+     .read_sectors_per_s = 0,
+     .write_sectors_per_s = 14600,
+     .request_sectors = 256,
+     .await_ms = 5.7,
+     .service_ms = 5.2,
+     .meta_rx_bytes_per_s = 30e3,
+     .meta_tx_bytes_per_s = 40e3,
+     .client_cwnd = 200,
+     .server_cwnd = 13,
+     .cwnd_kept = 0.7,
+     .client_loss = 1e-5,
+     .server_loss = 1e-5,
+     .imbalance = 0.2,
+     .common_sd = 0.06,
+     .own_sd = 0.03,
+     .await_sd = 0.10,
+     .second_half = 1},
+    {.name = "ddr",
+     .summary = "dd: large sequential reads at a constant rate",
+     .read_sectors_per_s = 15300,
+     .write_sectors_per_s = 0,
+     .request_sectors = 256,
+     .await_ms = 30,
+     .service_ms = 10,
+     .meta_rx_bytes_per_s = 30e3,
+     .meta_tx_bytes_per_s = 20e3,
+     .client_cwnd = 25,
+     .server_cwnd = 105,
+     .cwnd_kept = 0.5,
+     .client_loss = 1e-4,
+     .server_loss = 4e-4,
+     .imbalance = 0.2,
+     .common_sd = 0.04,
+     .own_sd = 0.02,
+     .await_sd = 0.06,
+     .second_half = 1},
+    {.name = "iozonew",
+     .summary = "IOzone: write, then rewrite",
+     .read_sectors_per_s = 0,
+     .write_sectors_per_s = 12500,
+     .request_sectors = 192,
+     .await_ms = 6.4,
+     .service_ms = 5.0,
+     .meta_rx_bytes_per_s = 40e3,
+     .meta_tx_bytes_per_s = 50e3,
+     .client_cwnd = 180,
+     .server_cwnd = 13,
+     .cwnd_kept = 0.6,
+     .client_loss = 2e-5,
+     .server_loss = 1e-5,
+     .imbalance = 0.2,
+     .common_sd = 0.08,
+     .own_sd = 0.03,
+     .await_sd = 0.12,
+     .second_half = 0.85},
+    {.name = "iozoner",
+     .summary = "IOzone: read, then reread",
+     .read_sectors_per_s = 13200,
+     .write_sectors_per_s = 0,
+     .request_sectors = 192,
+     .await_ms = 24,
+     .service_ms = 8,
+     .meta_rx_bytes_per_s = 40e3,
+     .meta_tx_bytes_per_s = 30e3,
+     .client_cwnd = 25,
+     .server_cwnd = 100,
+     .cwnd_kept = 0.5,
+     .client_loss = 1e-4,
+     .server_loss = 4e-4,
+     .imbalance = 0.2,
+     .common_sd = 0.06,
+     .own_sd = 0.02,
+     .await_sd = 0.08,
+     .second_half = 1.1},
+    {.name = "postmark",
+     .summary = "PostMark: many small files, mostly metadata; healthy servers differ more",
+     .read_sectors_per_s = 220,
+     .write_sectors_per_s = 900,
+     .request_sectors = 16,
+     .await_ms = 1.6,
+     .service_ms = 1.3,
+     .meta_rx_bytes_per_s = 60e3,
+     .meta_tx_bytes_per_s = 50e3,
+     .client_cwnd = 55,
+     .server_cwnd = 50,
+     .cwnd_kept = 0.7,
+     .client_loss = 2e-5,
+     .server_loss = 2e-5,
+     .imbalance = 1,
+     .common_sd = 0.2,
+     .own_sd = 0.15,
+     .await_sd = 0.2,
+     .second_half = 1},
+};
+
+}  // namespace
+
+double Workload::rx_share() const {
+  const double rx = write_sectors_per_s * 512 + meta_rx_bytes_per_s;
+  const double tx = read_sectors_per_s * 512 + meta_tx_bytes_per_s;
+  return rx / (rx + tx);
+}
+
+std::span<const Workload> workloads() {
+  return kWorkloads;
+}
+
+}  // namespace culprit
