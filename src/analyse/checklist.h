@@ -14,6 +14,7 @@ struct Cause {
   Resource resource = Resource::disk;
   int step = 0;  // 1 to 4
   std::string why;
+  std::set<Metric> asked;  // the metrics the deciding step looks at
 };
 
 // `deviating` holds at least one of the indicting metrics.

@@ -43,10 +43,11 @@ struct DetectorInfo {
   std::span<const Parameter> parameters;
   // Null when the detector needs no training.
   Result<Profile> (*train)(std::span<const SeriesSet> runs, const Parameters& parameters);
-  Verdict (*diagnose)(const SeriesSet& series, const Profile* profile, const Parameters& parameters);
+  Result<Verdict> (*diagnose)(const SeriesSet& series, const Profile* profile, const Parameters& parameters);
 };
 
 std::span<const DetectorInfo* const> analyse_detectors();
+
 Result<const DetectorInfo*> find_detector(std::string_view name);
 
 }  // namespace culprit

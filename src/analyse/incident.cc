@@ -48,6 +48,10 @@ bool weigh(const SeriesSet& series, Metric metric, size_t server, const std::vec
   return true;
 }
 
+bool is_cwnd(Metric metric) {
+  return metric == Metric::cwnd_to_clients || metric == Metric::cwnd_from_clients;
+}
+
 // One piece of evidence per flagged metric: its flags in this incident together.
 Evidence convict(const SeriesSet& series, const std::vector<const Flag*>& flags) {
   Evidence evidence;
@@ -56,9 +60,12 @@ Evidence convict(const SeriesSet& series, const std::vector<const Flag*>& flags)
     mark(ticks, flag->anomalous);
     evidence.windows += flag->windows;
     evidence.windows_judged += flag->windows_judged;
-    if (flag == flags.front() || flag->distance > evidence.distance) evidence.distance = flag->distance;
+    const bool worse = is_cwnd(flag->metric) ? flag->distance < evidence.distance : flag->distance > evidence.distance;
+    if (flag == flags.front() || worse) evidence.distance = flag->distance;
     evidence.threshold = flag->threshold;
   }
+  if (is_cwnd(flags[0]->metric))  // judged in every tick: those between two flags were judged, too
+    evidence.windows_judged = static_cast<int>(flags.back()->flagged.second - flags[0]->flagged.first);
   evidence.indicting = true;
   weigh(series, flags[0]->metric, flags[0]->server, ticks, evidence);
   evidence.metric = info(flags[0]->metric).name;
@@ -116,11 +123,11 @@ Accusation accuse(const SeriesSet& series, const Incident& incident) {
   out.onset_until_ns = series.time_of(onset.second);
   out.end_ns = incident.flagged.second >= series.ticks ? 0 : series.time_of(end);
   for (const auto& [metric, flags] : by_metric) out.evidence.push_back(convict(series, flags));
-  // What decided comes first: the resource's own metrics, the most often anomalous one at the front.
+  // What decided comes first, the most often anomalous one at the front.
   std::stable_sort(out.evidence.begin(), out.evidence.end(), [&](const Evidence& a, const Evidence& b) {
     auto rank = [&](const Evidence& e) {
-      const bool own = find_metric(e.metric)->resource == cause.resource;
-      return std::make_pair(!own, -static_cast<double>(e.windows) / std::max(1, e.windows_judged));
+      const bool asked = cause.asked.count(find_metric(e.metric)->id) > 0;
+      return std::make_pair(!asked, -static_cast<double>(e.windows) / std::max(1, e.windows_judged));
     };
     return rank(a) < rank(b);
   });

@@ -1,0 +1,335 @@
+// fast10: the peer comparison of "Black-Box Problem Diagnosis in Parallel File Systems" (FAST'10), section 10.
+//
+// Servers of a striped file system do alike; a faulty one does not. Phase I looks, metric by metric, for a server whose
+// values in a window are distributed unlike those of more than half of its peers (peers.h), for k of the last 2k-1
+// windows (flags.h), beyond a threshold that training found in fault-free runs; congestion windows get a test of their
+// own (congestion.h). Phase II asks a fixed list of questions which metrics those were (checklist.h). What the paper
+// leaves open is decided in sixteen rules, see docs/fast10.md; this file puts the parts together.
+#include <algorithm>
+
+#include "analyse/congestion.h"
+#include "analyse/detector.h"
+#include "analyse/flags.h"
+#include "base/text.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr Parameter kParameters[] = {
+    {"average_span", 5, 1, 1000, "ticks of the moving average (section 10.1)"},
+    {"average_least", 3, 1, 1000, "ticks of them that must have a value"},
+    {"window_size", 64, 4, 100000, "ticks of a window (WinSize)"},
+    {"window_shift", 32, 1, 100000, "ticks from a window to the next (WinShift)"},
+    {"least_values", 24, 1, 100000, "values a server must have in a window to be judged in it"},
+    {"least_servers", 3, 3, 1000, "servers a metric must know in a window; of two nobody can say which one is odd"},
+    {"k", 3, 1, 100, "windows of the last 2k-1 that must be anomalous"},
+    {"bins", 16, 2, 1000, "bins of a histogram"},
+    {"epsilon", 1e-4, 1e-12, 0.1, "added to every bin, so that empty ones stay finite"},
+    {"median_share", 0.05, 0, 1, "least bin width as a share of the pooled median"},
+    {"floor_sectors", 128, 0, 1e9, "sectors/s below which storage throughput is nothing"},
+    {"floor_await", 0.05, 0, 1e6, "ms below which a difference of await is nothing"},
+    {"floor_bytes", 10000, 0, 1e12, "bytes/s below which network throughput is nothing"},
+    {"step", 0.1, 1e-6, 10, "training: grid of the thresholds"},
+    {"factor", 2, 1, 100, "training: cushion on a trained threshold"},
+    {"weak", 7.8, 0, 100, "a threshold above this is weak: a victim spread over all bins cannot exceed it"},
+    {"weak_factor", 2, 0, 1000,
+     "weak servers are also judged by the ratio of medians, beyond this many times training's; 0: they are not"},
+    {"cwnd_span", 31, 1, 1000, "ticks of the moving average of cwnd, and in which a socket must have sent"},
+    {"cwnd_least", 16, 1, 1000, "ticks of them that must have a value"},
+    {"cwnd_step", 0.01, 1e-6, 1, "training: grid of the cwnd fraction"},
+    {"cwnd_margin", 1.5, 0.1, 100,
+     "distance from the median at which cwnd is flagged, as a multiple of training's; the paper has 1"},
+};
+
+constexpr Metric kHistogram[] = {Metric::rd_sec, Metric::wr_sec, Metric::await, Metric::rxbyt, Metric::txbyt};
+constexpr Metric kCongestion[] = {Metric::cwnd_to_clients, Metric::cwnd_from_clients};
+constexpr const char* kAnyServer = "*";
+
+double floor_of(Metric metric, const Parameters& p) {
+  if (metric == Metric::await) return p["floor_await"];
+  return info(metric).resource == Resource::disk ? p["floor_sectors"] : p["floor_bytes"];
+}
+
+size_t natural(const Parameters& p, std::string_view name) {
+  return static_cast<size_t>(p.integer(name));
+}
+
+PeerOptions peer_options(Metric metric, const Parameters& p) {
+  PeerOptions out;
+  out.average_span = natural(p, "average_span");
+  out.average_least = natural(p, "average_least");
+  out.windows = {natural(p, "window_size"), natural(p, "window_shift")};
+  out.least_values = natural(p, "least_values");
+  out.least_servers = natural(p, "least_servers");
+  out.binning = {p.integer("bins"), p["epsilon"], p["median_share"], floor_of(metric, p)};
+  return out;
+}
+
+CongestionOptions congestion_options(const Parameters& p) {
+  return {natural(p, "cwnd_span"), natural(p, "cwnd_least"), natural(p, "least_servers")};
+}
+
+size_t ticks_needed(const Parameters& p) {
+  return natural(p, "window_size") + (natural(p, "k") - 1) * natural(p, "window_shift");
+}
+
+size_t servers_with_data(const SeriesSet& series) {
+  return static_cast<size_t>(std::count_if(series.sampled.begin(), series.sampled.end(), [](const auto& ticks) {
+    return std::find(ticks.begin(), ticks.end(), true) != ticks.end();
+  }));
+}
+
+// Whether any server moved data at all: of an idle file system nobody can say that it is healthy.
+bool any_activity(const SeriesSet& series, const Parameters& p) {
+  for (Metric metric : {Metric::rd_sec, Metric::wr_sec, Metric::rxbyt, Metric::txbyt})
+    for (const Series& one : series.of(metric))
+      if (std::any_of(one.begin(), one.end(), [&](double v) { return v >= floor_of(metric, p); })) return true;
+  for (const Series& one : series.of(Metric::await))  // imports may hold latencies alone
+    if (std::any_of(one.begin(), one.end(), [](double v) { return v > 0; })) return true;
+  return false;
+}
+
+// ---- training ----
+
+struct Learned {
+  double trained = 0;
+  double above = 1;
+  double below = 1;
+  bool seen = false;
+};
+
+void learn(const PeerTable& table, size_t server, size_t k, Learned& out) {
+  out.trained = std::max(out.trained, least_unflagged_distance(table, server, k));
+  for (const auto& cells : table.windows) {
+    const PeerCell& cell = cells[server];
+    if (cell.known != Known::yes) continue;
+    out.seen = true;
+    out.above = std::max(out.above, cell.above);
+    out.below = std::min(out.below, cell.below);
+  }
+}
+
+// Rule 10: doubled, but never more than halfway from the trained one to the ceiling.
+std::map<std::string, double> threshold_row(const Learned& learned, const Binning& binning, const Parameters& p) {
+  const double trained = round_up_to_step(learned.trained, p["step"]);
+  const double ceiling = distance_ceiling(binning);
+  const double used = std::max(trained, std::min(trained * p["factor"], (trained + ceiling) / 2));
+  return {{"trained", trained}, {"used", used}, {"above", learned.above}, {"below", learned.below}};
+}
+
+void train_histogram(std::span<const SeriesSet> runs, Metric metric, const Parameters& p, Profile& profile) {
+  const PeerOptions options = peer_options(metric, p);
+  std::map<std::string, Learned> by_server;
+  bool active = false;
+  for (const SeriesSet& run : runs) {
+    if (!run.has(metric)) continue;
+    PeerTable table = compare_peers(run, metric, options);
+    active |= table.ever_active();
+    for (size_t i = 0; i < run.servers.size(); ++i) learn(table, i, natural(p, "k"), by_server[run.servers[i]]);
+  }
+  if (!active) return;
+  Learned worst;
+  auto& rows = profile.thresholds[std::string(info(metric).name)];
+  for (const auto& [server, learned] : by_server) {
+    if (!learned.seen) continue;
+    rows[server] = threshold_row(learned, options.binning, p);
+    worst.trained = std::max(worst.trained, learned.trained);
+    worst.above = std::max(worst.above, learned.above);
+    worst.below = std::min(worst.below, learned.below);
+  }
+  rows[kAnyServer] = threshold_row(worst, options.binning, p);
+}
+
+void train_congestion(std::span<const SeriesSet> runs, Metric metric, const Parameters& p, Profile& profile) {
+  std::vector<std::vector<Series>> shares;
+  for (const SeriesSet& run : runs)
+    if (run.has(metric)) shares.push_back(log_shares(run, metric, congestion_options(p)));
+  const double fraction = train_fraction(shares, p["cwnd_step"]);
+  if (!is_missing(fraction)) profile.thresholds[std::string(info(metric).name)][kAnyServer] = {{"fraction", fraction}};
+}
+
+Result<Profile> train(std::span<const SeriesSet> runs, const Parameters& p) {
+  Profile profile;
+  profile.detector = "fast10";
+  profile.parameters = {p.all().begin(), p.all().end()};
+  for (const SeriesSet& run : runs) {
+    if (run.ticks < ticks_needed(p))
+      return input_error(cat(run.run, " has ", run.ticks, " ticks; training needs at least ", ticks_needed(p)),
+                         "record longer, or with a shorter --interval");
+    if (servers_with_data(run) < natural(p, "least_servers"))
+      return input_error(cat(run.run, " has data of ", servers_with_data(run), " servers; three are needed"),
+                         "of two nobody can say which one is odd");
+    profile.runs.push_back(run.run);
+    profile.simulated |= run.origin == "simulated";
+    profile.interval_ns = run.interval_ns;
+  }
+  for (Metric metric : kHistogram) train_histogram(runs, metric, p, profile);
+  for (Metric metric : kCongestion) train_congestion(runs, metric, p, profile);
+  if (profile.thresholds.empty())
+    return input_error("the training runs show no activity", "record them under the heaviest load the servers get");
+  return profile;
+}
+
+// ---- diagnosis ----
+
+// What the metrics said so far.
+struct Findings {
+  std::vector<Flag> flags;
+  bool majority = false;
+  bool undecided = false;  // some active metric or server could not be judged at all
+  std::vector<NotJudged> not_judged;
+};
+
+void skip(Findings& findings, std::string server, Metric metric, std::string reason) {
+  findings.not_judged.push_back({std::move(server), std::string(info(metric).name), std::move(reason)});
+}
+
+std::vector<Threshold> thresholds_of(const SeriesSet& series, Metric metric, const Profile& profile,
+                                     const Parameters& p) {
+  const auto& rows = profile.thresholds.at(std::string(info(metric).name));
+  std::vector<Threshold> out;
+  for (const std::string& server : series.servers) {
+    auto found = rows.find(server);
+    const auto& row = found != rows.end() ? found->second : rows.at(kAnyServer);
+    Threshold t;
+    t.used = row.at("used");
+    t.weak = t.used > p["weak"];
+    if (p["weak_factor"] > 0) {
+      t.above = row.at("above") * p["weak_factor"];
+      t.below = row.at("below") / p["weak_factor"];
+    }
+    out.push_back(t);
+  }
+  return out;
+}
+
+// Says why a server was not judged in a metric, if it was not.
+void note_coverage(const PeerTable& table, size_t server, const std::string& name, Metric metric, size_t k,
+                   Findings& findings) {
+  const Coverage c = coverage(table, server, k);
+  if (!c.gap) return;
+  if (c.majority > 0)
+    skip(findings, name, metric, cat("half of the servers deviate in ", c.majority, " of ", c.windows, " windows"));
+  else if (c.missing > 0)
+    skip(findings, name, metric, cat("no data in ", c.missing, " of ", c.windows, " windows"));
+  else
+    skip(findings, name, metric, cat("nothing to measure in ", c.idle, " of ", c.windows, " windows"));
+  findings.undecided |= c.missing * 2 > c.windows;
+}
+
+void judge_histogram(const SeriesSet& series, Metric metric, const Profile& profile, const Parameters& p,
+                     Findings& findings) {
+  const size_t k = natural(p, "k");
+  if (!series.has(metric)) return skip(findings, kAnyServer, metric, "it was not recorded");
+  PeerTable table = compare_peers(series, metric, peer_options(metric, p));
+  if (!profile.thresholds.count(std::string(info(metric).name))) {
+    if (!table.ever_active()) return;
+    findings.undecided = true;
+    return skip(findings, kAnyServer, metric, "the training runs showed no activity in it");
+  }
+  const std::vector<Threshold> thresholds = thresholds_of(series, metric, profile, p);
+  findings.majority |= majority_persists(apply_majority_rule(table, thresholds), k);
+  for (size_t i = 0; i < series.servers.size(); ++i) {
+    std::vector<Flag> flags = find_flags(table, i, thresholds[i], k);
+    for (Flag& flag : flags) {
+      flag.metric = metric;
+      findings.flags.push_back(std::move(flag));
+    }
+    if (!flags.empty()) continue;
+    note_coverage(table, i, series.servers[i], metric, k, findings);
+    if (thresholds[i].weak && table.ever_active())
+      skip(findings, series.servers[i], metric,
+           thresholds[i].above > 0 ? "its peers differed so much in training that only a far larger ratio is judged"
+                                   : "its peers differed so much in training that nothing can stand out");
+  }
+}
+
+void judge_congestion(const SeriesSet& series, Metric metric, const Profile& profile, const Parameters& p,
+                      Findings& findings) {
+  if (!series.has(metric)) return skip(findings, kAnyServer, metric, "it was not recorded");
+  const std::vector<Series> shares = log_shares(series, metric, congestion_options(p));
+  const bool sent = std::any_of(shares.begin(), shares.end(), [](const Series& share) {
+    return std::any_of(share.begin(), share.end(), [](double v) { return !is_missing(v); });
+  });
+  if (!sent) return skip(findings, kAnyServer, metric, "fewer than three servers had sockets that sent");
+  auto row = profile.thresholds.find(std::string(info(metric).name));
+  if (row == profile.thresholds.end()) {
+    findings.undecided = true;
+    return skip(findings, kAnyServer, metric, "the training runs showed no activity in it");
+  }
+  const double limit = congestion_limit(row->second.at(kAnyServer).at("fraction"), p["cwnd_margin"]);
+  if (limit <= 0) return skip(findings, kAnyServer, metric, "it varied so much in training that nothing can stand out");
+  for (size_t i = 0; i < series.servers.size(); ++i)
+    for (Flag& flag : find_congestion(shares, i, metric, limit, natural(p, "cwnd_span")))
+      findings.flags.push_back(std::move(flag));
+}
+
+Verdict undecided(Verdict verdict, std::string reason, std::string note = "") {
+  verdict.answer = Answer::undecided;
+  verdict.reason = std::move(reason);
+  if (!note.empty()) verdict.notes.push_back(std::move(note));
+  return verdict;
+}
+
+Verdict conclude(const SeriesSet& series, const Parameters& p, Findings findings, Verdict verdict) {
+  verdict.not_judged = std::move(findings.not_judged);
+  for (const Incident& incident : find_incidents(std::move(findings.flags), natural(p, "window_size")))
+    verdict.culprits.push_back(accuse(series, incident));
+  std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(), [](const Accusation& a, const Accusation& b) {
+    return std::tie(a.onset_from_ns, a.server) < std::tie(b.onset_from_ns, b.server);
+  });
+  if (!verdict.culprits.empty()) {
+    verdict.answer = Answer::culprit;
+    return verdict;
+  }
+  if (findings.majority) return undecided(verdict, "the majority deviates");
+  if (findings.undecided) return undecided(verdict, "not everything that was active could be judged");
+  verdict.answer = Answer::healthy;
+  verdict.reason = "no server deviates from its peers";
+  return verdict;
+}
+
+// A profile is a file that people edit: every number the judges take from it must be there.
+Status check_profile(const Profile& profile) {
+  for (const auto& [metric, rows] : profile.thresholds) {
+    const bool congestion = metric.starts_with("cwnd");
+    if (!rows.count(kAnyServer))
+      return input_error(cat("the profile has no row '*' for ", printable(metric)), "train it again");
+    for (const auto& [server, row] : rows)
+      for (const char* name : {"fraction", "used", "above", "below"})
+        if ((name == std::string_view("fraction")) == congestion && !row.count(name))
+          return input_error(cat("the profile has no '", name, "' for ", printable(metric), " of ", printable(server)),
+                             "train it again");
+  }
+  return Ok{};
+}
+
+Result<Verdict> diagnose(const SeriesSet& series, const Profile* profile, const Parameters& p) {
+  Verdict verdict;
+  if (servers_with_data(series) < natural(p, "least_servers"))
+    return undecided(verdict, "fewer than three servers have data", "of two nobody can say which one is odd");
+  if (!profile)
+    return undecided(
+        verdict, "no profile",
+        "train one on fault-free runs with culprit train, or use --detector median_ratio, which needs none");
+  if (series.ticks < ticks_needed(p))
+    return undecided(verdict, "too short",
+                     cat("the run has ", series.ticks, " ticks, a verdict needs ", ticks_needed(p)));
+  RETURN_IF_ERROR(check_profile(*profile));
+  if (!any_activity(series, p)) return undecided(verdict, "nothing happened", "an idle file system tells nothing");
+  if (profile->interval_ns != series.interval_ns)
+    verdict.notes.push_back("the profile was trained at another sampling interval than this run's");
+  Findings findings;
+  for (Metric metric : kHistogram) judge_histogram(series, metric, *profile, p, findings);
+  for (Metric metric : kCongestion) judge_congestion(series, metric, *profile, p, findings);
+  return conclude(series, p, std::move(findings), std::move(verdict));
+}
+
+}  // namespace
+
+extern const DetectorInfo detector_fast10;
+const DetectorInfo detector_fast10 = {
+    "fast10", "peer comparison of distributions, trained on fault-free runs (FAST'10)", kParameters, train, diagnose};
+
+}  // namespace culprit
