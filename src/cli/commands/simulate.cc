@@ -1,6 +1,8 @@
 // culprit simulate: a run from a model, for tests, examples and scale. It says on every screen that it proves nothing.
 #include "simulate/simulate.h"
 
+#include <limits>
+
 #include "base/text.h"
 #include "cli/command.h"
 
