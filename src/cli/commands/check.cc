@@ -42,7 +42,7 @@ std::string find_program(std::string_view name) {
   return "";
 }
 
-Finding check_program(std::string name, std::string_view purpose, std::string_view package) {
+Finding check_program(const std::string& name, std::string_view purpose, std::string_view package) {
   std::string path = find_program(name);
   if (!path.empty()) return {name, true, cat(path, ", ", purpose)};
   return {name, false, cat("not in PATH; needed for ", purpose), cat("install the package ", package)};
