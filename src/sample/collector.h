@@ -14,16 +14,22 @@
 
 namespace culprit {
 
+class DaemonTable;
+
 // What collectors may know and touch. Tests give a fixture tree as root.
 struct SampleEnv {
-  std::string root;                  // "" or a folder that holds proc/ and sys/
-  Node node;                         // whose disks, NICs and daemons are wanted (all when empty)
-  std::vector<PortRange> data_ports; // sockets wanted, besides those of the daemons (all when both are empty)
+  std::string root;                   // "" or a folder that holds proc/ and sys/
+  Node node;                          // whose disks, NICs and daemons are wanted (all when empty)
+  std::vector<PortRange> data_ports;  // sockets wanted, besides those of the daemons (all when both are empty)
   std::vector<std::string> daemons;
   int64_t interval_ns = 1'000'000'000;
+  std::shared_ptr<DaemonTable> daemon_table;  // shared by process and tcp; the sampler makes it
 };
 
-// Hands out the small numbers of devices, flows and daemons.
+// The table of `env`, or a new one for a collector that runs alone.
+std::shared_ptr<DaemonTable> daemon_table_of(const SampleEnv& env);
+
+// Hands out the small numbers of devices, flows and daemons, and keeps their names printable.
 class KeyCounter {
  public:
   uint32_t add(Sample& sample, const Source& source, std::string name, std::string detail);

@@ -1,0 +1,15 @@
+// CSSERV_LISTEN_PORT of mfschunkserver.cfg; 9420 and 9421 belong to the master and carry no file data.
+#include "fs/adapter.h"
+
+namespace culprit {
+
+extern const FsInfo fs_moosefs;
+const FsInfo fs_moosefs = {
+    .name = "moosefs",
+    .summary = "MooseFS: chunks served by mfschunkserver",
+    .daemons = {"mfschunkserver"},
+    .data_ports = {{9422, 9422}},
+    .note = "",
+};
+
+}  // namespace culprit

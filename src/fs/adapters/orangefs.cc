@@ -1,0 +1,15 @@
+// The port of the server configuration's Alias lines as pvfs2-genconfig writes them.
+#include "fs/adapter.h"
+
+namespace culprit {
+
+extern const FsInfo fs_orangefs;
+const FsInfo fs_orangefs = {
+    .name = "orangefs",
+    .summary = "OrangeFS (PVFS2): pvfs2-server",
+    .daemons = {"pvfs2-server"},
+    .data_ports = {{3334, 3334}},
+    .note = "metadata and data share one port and one process",
+};
+
+}  // namespace culprit
