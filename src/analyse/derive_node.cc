@@ -1,0 +1,88 @@
+// Metrics of the node as a whole, and what its disks and interfaces did that was not the file system's doing.
+#include "analyse/derive.h"
+#include "analyse/differences.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr double kSectorBytes = 512;
+
+Status derive_loss(Frame& frame) {
+  Differences differences(source_netstat, frame.longest_ns);
+  return frame.run.scan(source_netstat, [&](const SampleInfo& sample, uint32_t, std::span<const int64_t> row) {
+    const size_t server = frame.server_of_node[sample.node];
+    const Step* step = differences.step(sample, static_cast<uint32_t>(sample.node), row);
+    size_t tick = 0;
+    if (server == kNoServer || !step || !frame.tick_of(sample.t_ns, tick)) return;
+    if (step->has(netstat_column::retrans_segments))
+      frame.put(Metric::retrans, server, tick, step->at(netstat_column::retrans_segments) / step->seconds);
+  });
+}
+
+void put_system(Frame& frame, size_t server, size_t tick, const Step& step) {
+  using namespace system_column;
+  double total = 0;
+  for (int column = user_ms; column <= steal_ms; ++column) total += step.at(column);
+  if (total > 0) {
+    frame.put(Metric::cpu_busy, server, tick, 100 * (1 - (step.at(idle_ms) + step.at(iowait_ms)) / total));
+    frame.put(Metric::steal, server, tick, 100 * step.at(steal_ms) / total);
+  }
+  if (step.has(psi_io_some_us))
+    frame.put(Metric::io_pressure, server, tick, 100 * step.at(psi_io_some_us) / 1e6 / step.seconds);
+}
+
+// Bytes per second of a source's rows summed per server and tick; kMissing where there are none.
+template <class Bytes>
+Status sum_bytes(Frame& frame, const Source& source, std::vector<Series>& out, Bytes bytes) {
+  Differences differences(source, frame.longest_ns);
+  out.assign(frame.out.servers.size(), Series(frame.out.ticks, kMissing));
+  return frame.run.scan(source, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+    const size_t server = frame.server_of_node[sample.node];
+    size_t tick = 0;
+    if (server == kNoServer || !frame.tick_of(sample.t_ns, tick)) return;
+    const Step* step = differences.step(sample, key, row);
+    if (!step) return;
+    double& cell = out[server][tick];
+    cell = (is_missing(cell) ? 0 : cell) + bytes(*step) / step->seconds;
+  });
+}
+
+// put(metric, a + b - own) where all three are there.
+void put_rest(Frame& frame, Metric metric, Metric a, Metric b, double factor, const std::vector<Series>& own) {
+  if (!frame.out.has(a) || !frame.out.has(b)) return;
+  for (size_t i = 0; i < own.size(); ++i)
+    for (size_t t = 0; t < frame.out.ticks; ++t) {
+      const double all = (frame.out.of(a)[i][t] + frame.out.of(b)[i][t]) * factor;
+      if (!is_missing(all) && !is_missing(own[i][t])) frame.put(metric, i, t, all - own[i][t]);
+    }
+}
+
+}  // namespace
+
+Status derive_node(Frame& frame) {
+  RETURN_IF_ERROR(derive_loss(frame));
+  Differences differences(source_system, frame.longest_ns);
+  return frame.run.scan(source_system, [&](const SampleInfo& sample, uint32_t, std::span<const int64_t> row) {
+    const size_t server = frame.server_of_node[sample.node];
+    const Step* step = differences.step(sample, static_cast<uint32_t>(sample.node), row);
+    size_t tick = 0;
+    if (server != kNoServer && step && frame.tick_of(sample.t_ns, tick)) put_system(frame, server, tick, *step);
+  });
+}
+
+Status derive_foreign(Frame& frame) {
+  std::vector<Series> own;
+  RETURN_IF_ERROR(sum_bytes(frame, source_process, own, [](const Step& step) {
+    using namespace process_column;
+    return step.at(read_bytes) + step.at(write_bytes) - step.at(cancelled_write_bytes);
+  }));
+  put_rest(frame, Metric::foreign_io, Metric::rd_sec, Metric::wr_sec, kSectorBytes, own);
+  RETURN_IF_ERROR(sum_bytes(frame, source_tcp, own, [](const Step& step) {
+    return step.at(tcp_column::bytes_sent) + step.at(tcp_column::bytes_received);
+  }));
+  put_rest(frame, Metric::foreign_net, Metric::rxbyt, Metric::txbyt, 1, own);
+  return Ok{};
+}
+
+}  // namespace culprit

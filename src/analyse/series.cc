@@ -1,0 +1,200 @@
+#include "analyse/series.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analyse/derive.h"
+#include "analyse/windows.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr double kLongestStep = 2.5;        // intervals: one missed tick is bridged, two are a gap
+constexpr double kPlausible = 1e15;         // no rate of one machine is larger; what is would only hide the others
+constexpr int64_t kMostTicks = 10'000'000;  // four months of seconds; more is a damaged clock
+constexpr double kMostCells = 2e9;          // ticks x servers x metrics we are ready to hold
+
+int64_t nearest(int64_t t_ns, int64_t interval) {
+  return (t_ns + interval / 2) / interval;
+}
+
+bool does_io(const Node& node) {
+  return node.roles.empty() || std::find(node.roles.begin(), node.roles.end(), "io") != node.roles.end();
+}
+
+// Rule 1 of who is compared: servers that do I/O and are not left out.
+Status choose_servers(Frame& frame, const SeriesOptions& options) {
+  std::set<std::string> excluded(options.exclude.begin(), options.exclude.end());
+  std::vector<std::string> names;
+  for (const Node& node : frame.run.nodes()) {
+    const bool server = node.kind == NodeKind::server;
+    if (server) names.push_back(node.name);
+    const bool out = excluded.erase(node.name) > 0;
+    if (server && !out && !does_io(node))
+      frame.note(cat(node.name, " does no I/O (roles ", join(node.roles, ","), ") and is not compared"));
+    frame.server_of_node.push_back(server && !out && does_io(node) ? frame.out.servers.size() : kNoServer);
+    if (frame.server_of_node.back() != kNoServer) frame.out.servers.push_back(node.name);
+  }
+  if (excluded.empty()) return Ok{};
+  const std::string near = did_you_mean(*excluded.begin(), names);
+  return usage_error(cat("there is no server '", printable(*excluded.begin()), "' to exclude"),
+                     near.empty() ? cat("servers: ", join(names, " ")) : cat("did you mean ", near, "?"));
+}
+
+// The median distance of a node's samples, when the manifest does not say.
+int64_t estimate_interval(const RunReader& run) {
+  std::vector<int64_t> last(run.nodes().size(), -1);
+  std::vector<double> steps;
+  for (const SampleInfo& sample : run.samples()) {
+    if (last[sample.node] >= 0 && sample.t_ns > last[sample.node])
+      steps.push_back(static_cast<double>(sample.t_ns - last[sample.node]));
+    last[sample.node] = sample.t_ns;
+  }
+  return steps.empty() ? kNsPerSecond : static_cast<int64_t>(median_of(std::move(steps)));
+}
+
+Result<int64_t> resolve_time(const std::string& text, int64_t start_ns, int64_t fallback) {
+  if (text.empty()) return fallback;
+  if (text[0] != '+') return parse_time(text);
+  ASSIGN_OR_RETURN(const int64_t offset, parse_duration(std::string_view(text).substr(1)));
+  return start_ns + offset;
+}
+
+Status choose_range(Frame& frame, const SeriesOptions& options) {
+  SeriesSet& out = frame.out;
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const SampleInfo& sample : frame.run.samples()) {
+    if (frame.server_of_node[sample.node] == kNoServer) continue;
+    first = std::min(first, sample.t_ns);
+    last = std::max(last, sample.t_ns);
+  }
+  if (first > last) return Ok{};  // no samples: no ticks
+  ASSIGN_OR_RETURN(const int64_t since, resolve_time(options.since, first, first));
+  ASSIGN_OR_RETURN(const int64_t until, resolve_time(options.until, first, last));
+  if (since > until) return usage_error("--since lies after --until");
+  if (since > last || until < first)
+    return usage_error("no sample lies between --since and --until",
+                       cat("the run has ", format_time(first), " to ", format_time(last)));
+  first = std::max(first, since);
+  last = std::min(last, until);
+  frame.first_tick = nearest(first, out.interval_ns);
+  const int64_t ticks = nearest(last, out.interval_ns) - frame.first_tick + 1;
+  if (ticks > kMostTicks ||
+      static_cast<double>(ticks) * static_cast<double>(out.servers.size() * kMetrics) > kMostCells)
+    return input_error(cat("the run spans ", ticks, " ticks of ", out.servers.size(), " servers"),
+                       "a clock was wrong, or look at a part with --since and --until");
+  out.ticks = static_cast<size_t>(ticks);
+  out.start_ns = frame.first_tick * out.interval_ns;
+  return Ok{};
+}
+
+void fill_sampled(Frame& frame) {
+  frame.out.sampled.assign(frame.out.servers.size(), std::vector<bool>(frame.out.ticks, false));
+  for (const SampleInfo& sample : frame.run.samples()) {
+    const size_t server = frame.server_of_node[sample.node];
+    size_t tick = 0;
+    if (server != kNoServer && frame.tick_of(sample.t_ns, tick)) frame.out.sampled[server][tick] = true;
+  }
+}
+
+// Devices that repeat what others count, as far as their names and details tell.
+bool repeats_others(const KeyInfo& key) {
+  if (!detail_value(key.detail, "slaves").empty() || !detail_value(key.detail, "lower").empty()) return true;
+  static constexpr std::string_view kPrefixes[] = {"loop", "zram", "ram", "dm-",   "md",
+                                                   "bond", "team", "br-", "virbr", "docker"};
+  const bool told = !detail_value(key.detail, "kind").empty();
+  const bool loop = detail_value(key.detail, "kind") == "loop" || key.name == "lo";
+  return loop || (!told && std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                                       [&](std::string_view prefix) { return key.name.starts_with(prefix); }));
+}
+
+bool named(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Devices that a device named in the cluster file is made of.
+std::set<std::pair<size_t, std::string>> members_of_named(const Frame& frame) {
+  std::set<std::pair<size_t, std::string>> out;
+  for (const KeyInfo& key : frame.run.keys()) {
+    const Node& node = frame.run.nodes()[key.node];
+    if (!named(node.disks, key.name) && !named(node.nics, key.name)) continue;
+    for (const char* word : {"slaves", "lower"})
+      for (std::string_view member : split(detail_value(key.detail, word), ',')) out.emplace(key.node, member);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Frame::tick_of(int64_t t_ns, size_t& tick) const {
+  const int64_t number = nearest(t_ns, out.interval_ns) - first_tick;
+  if (number < 0 || number >= static_cast<int64_t>(out.ticks)) return false;
+  tick = static_cast<size_t>(number);
+  return true;
+}
+
+void Frame::put(Metric metric, size_t server, size_t tick, double value) {
+  if (!std::isfinite(value) || std::fabs(value) > kPlausible) return;
+  out.make(metric)[server][tick] = value;
+}
+
+void Frame::note(std::string text) {
+  if (std::find(out.notes.begin(), out.notes.end(), text) == out.notes.end()) out.notes.push_back(std::move(text));
+}
+
+std::string detail_value(const std::string& detail, std::string_view word) {
+  for (std::string_view pair : split(detail, ' '))
+    if (pair.size() > word.size() && pair.starts_with(word) && pair[word.size()] == '=')
+      return std::string(pair.substr(word.size() + 1));
+  return "";
+}
+
+std::vector<bool> summed_keys(Frame& frame, std::string_view source) {
+  const auto& keys = frame.run.keys();
+  std::vector<bool> summed(keys.empty() ? 1 : keys.back().id + 1, false);
+  summed[0] = true;
+  const std::set<std::pair<size_t, std::string>> below = members_of_named(frame);
+  for (const KeyInfo& key : keys) {
+    if (key.source != source) continue;
+    const Node& node = frame.run.nodes()[key.node];
+    const bool listed = named(node.disks, key.name) || named(node.nics, key.name);
+    const bool lists = (source == "nic" || !node.disks.empty()) && (source == "disk" || !node.nics.empty());
+    const bool repeats = listed ? below.count({key.node, key.name}) > 0 : repeats_others(key);
+    summed[key.id] = key.name.empty() || ((listed || !lists) && !repeats);
+    if (repeats && (listed || !lists) && frame.server_of_node[key.node] != kNoServer)
+      frame.note(cat(key.name, listed ? " is part of another disk that is named, too, and is not counted twice"
+                                      : " is stacked on other devices and is not counted twice"));
+  }
+  return summed;
+}
+
+std::vector<Series>& SeriesSet::make(Metric metric) {
+  auto& series = by_metric[static_cast<size_t>(metric)];
+  if (series.empty()) series.assign(servers.size(), Series(ticks, kMissing));
+  return series;
+}
+
+Result<SeriesSet> load_series(const RunReader& run, const SeriesOptions& options) {
+  SeriesSet out;
+  out.run = run.path();
+  out.origin = run.manifest().origin;
+  out.partial = run.partial();
+  out.interval_ns = run.manifest().interval_ns > 0 ? run.manifest().interval_ns : estimate_interval(run);
+  Frame frame{
+      run, out, {}, 0, static_cast<int64_t>(kLongestStep * static_cast<double>(out.interval_ns)), options.cwnd_span};
+  RETURN_IF_ERROR(choose_servers(frame, options));
+  RETURN_IF_ERROR(choose_range(frame, options));
+  fill_sampled(frame);
+  RETURN_IF_ERROR(derive_disk(frame));
+  RETURN_IF_ERROR(derive_network(frame));
+  RETURN_IF_ERROR(derive_congestion(frame));
+  RETURN_IF_ERROR(derive_node(frame));
+  RETURN_IF_ERROR(derive_foreign(frame));
+  RETURN_IF_ERROR(derive_values(frame));
+  return out;
+}
+
+}  // namespace culprit

@@ -1,0 +1,140 @@
+#include "explain/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+
+namespace culprit {
+
+namespace {
+
+struct Phrase {
+  const char* metric;
+  const char* text;
+};
+
+// What a metric says of a server, to be followed by its value.
+constexpr Phrase kPhrases[] = {
+    {"rd_sec", "its disks read"},
+    {"wr_sec", "its disks write"},
+    {"await", "requests take"},
+    {"rxbyt", "it receives"},
+    {"txbyt", "it sends"},
+    {"cwnd_to_clients", "congestion windows to its clients are"},
+    {"cwnd_from_clients", "its clients' congestion windows towards it are"},
+    {"tps", "its disks complete"},
+    {"avgrq-sz", "requests have"},
+    {"avgqu-sz", "the queue holds"},
+    {"svctm", "a request keeps the disks busy for"},
+    {"util", "its disks are busy"},
+    {"retrans", "it sends again"},
+    {"foreign_io", "disk traffic that is not the file system's is"},
+    {"foreign_net", "network traffic that is not the file system's is"},
+    {"rxpck", "it receives"},
+    {"txpck", "it sends"},
+};
+
+std::string phrase(const std::string& metric) {
+  for (const Phrase& row : kPhrases)
+    if (metric == row.metric) return row.text;
+  return metric + " is";
+}
+
+std::string plain(double value) {
+  const double size = std::fabs(value);
+  if (size >= 100 || size == 0) return fmt::format("{:.0f}", value);
+  return size >= 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.2g}", value);
+}
+
+std::string rate(double bytes) {
+  if (std::fabs(bytes) >= 1e6) return plain(bytes / 1e6) + " MB/s";
+  return std::fabs(bytes) >= 1e3 ? plain(bytes / 1e3) + " kB/s" : plain(bytes) + " B/s";
+}
+
+// "3.1-3.6 ms": the unit once when both have it.
+std::string range_text(double low, double high, const std::string& unit) {
+  const std::string a = value_text(low, unit);
+  const std::string b = value_text(high, unit);
+  if (a == b) return a;
+  const size_t cut_a = a.find(' ');
+  const size_t cut_b = b.find(' ');
+  if (cut_a != std::string::npos && cut_b != std::string::npos && a.substr(cut_a) == b.substr(cut_b))
+    return a.substr(0, cut_a) + "-" + b;
+  return a + " to " + b;
+}
+
+std::string accusation_text(const Accusation& culprit, size_t peers) {
+  std::string out = fmt::format("{} is at fault ({}, {}): {}.\n", culprit.server, culprit.resource, culprit.cause,
+                                evidence_text(culprit.evidence.front(), peers));
+  for (size_t i = 1; i < culprit.evidence.size(); ++i)
+    if (culprit.evidence[i].indicting) out += fmt::format("  also: {}\n", evidence_text(culprit.evidence[i], peers));
+  for (const Evidence& evidence : culprit.evidence)
+    if (!evidence.indicting) out += fmt::format("  beside: {}\n", evidence_text(evidence, peers));
+  out +=
+      fmt::format("  began between {} and {}", format_time(culprit.onset_from_ns), format_time(culprit.onset_until_ns));
+  out += culprit.end_ns ? fmt::format(", over by about {}\n", format_time(culprit.end_ns)) : ", still so at the end\n";
+  if (culprit.step) out += fmt::format("  decided by step {} of the checklist: {}\n", culprit.step, culprit.why);
+  return out;
+}
+
+std::string headline(const Verdict& verdict) {
+  switch (verdict.answer) {
+    case Answer::healthy:
+      return fmt::format("healthy: {}\n", verdict.reason);
+    case Answer::undecided:
+      return fmt::format("undecided: {}\n", verdict.reason);
+    case Answer::culprit:
+      return "";
+  }
+  return "";
+}
+
+// Rows with the same metric and reason are one line: "rd_sec on s1 s2 s3: ...".
+std::string not_judged_text(const Verdict& verdict) {
+  std::string out;
+  for (size_t i = 0; i < verdict.not_judged.size(); ++i) {
+    const NotJudged& row = verdict.not_judged[i];
+    auto same = [&](const NotJudged& other) { return other.metric == row.metric && other.reason == row.reason; };
+    if (i > 0 && same(verdict.not_judged[i - 1])) continue;
+    std::string servers;
+    for (size_t j = i; j < verdict.not_judged.size() && same(verdict.not_judged[j]); ++j)
+      servers += (servers.empty() ? "" : " ") + verdict.not_judged[j].server;
+    out += fmt::format("not judged: {} of {}: {}\n", row.metric, servers == "*" ? "all servers" : servers, row.reason);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string value_text(double value, const std::string& unit) {
+  if (unit == "bytes/s") return rate(value);
+  if (unit == "sectors/s") return rate(value * 512);
+  if (unit == "%") return plain(value) + " %";
+  return plain(value) + " " + unit;
+}
+
+std::string evidence_text(const Evidence& e, size_t peers) {
+  std::string out = fmt::format("{} {} there, {} on its {} peers", phrase(e.metric), value_text(e.value, e.unit),
+                                range_text(e.peers_low, e.peers_high, e.unit), peers);
+  if (!e.indicting) return out;
+  const bool ticks = e.metric.starts_with("cwnd");
+  return out + fmt::format(", in {} of {} {} ({})", e.windows, e.windows_judged, ticks ? "ticks" : "windows", e.metric);
+}
+
+std::string verdict_text(const Verdict& verdict) {
+  std::string out = headline(verdict);
+  const size_t peers = verdict.servers.empty() ? 0 : verdict.servers.size() - 1;
+  for (const Accusation& culprit : verdict.culprits) out += accusation_text(culprit, peers);
+  out += not_judged_text(verdict);
+  if (verdict.partial) out += "note: the run is partial: its recorder did not close it, the last tick may be missing\n";
+  if (verdict.origin == "simulated") out += "note: the run is simulated, which is no evidence of accuracy\n";
+  for (const std::string& note : verdict.notes) out += fmt::format("note: {}\n", note);
+  out += fmt::format("{} looked at {} servers over {} ticks of {}, {} to {}\n", verdict.detector,
+                     verdict.servers.size(), verdict.ticks, format_duration(verdict.interval_ns),
+                     format_time(verdict.from_ns), format_time(verdict.until_ns));
+  return out;
+}
+
+}  // namespace culprit
