@@ -19,17 +19,22 @@ class RunWriter {
   ~RunWriter();  // leaves the run partial unless it was closed
 
   // Nodes are those of manifest.cluster.nodes, by index. A node that was restarted numbers its keys anew: reset_keys.
+  // What is added waits in memory until commit() (or until it is much), so that the database is locked only for
+  // moments.
   Status add(size_t node, const Sample& sample);
   void reset_keys(size_t node);
   // Imported values: rates and averages that another tool derived. `device` may be "".
   Status add_value(size_t node, int64_t t_ns, std::string_view device, std::string_view metric, double value);
   Status add_event(const Event& event);
-  Status commit();  // what is added survives a kill -9 from here on
+  // What is added survives a kill -9 from here on. A full disk is ENOSPC: nothing can be added any more but events, and
+  // close() still works, because space for it was set aside.
+  Status commit();
 
-  Manifest& manifest();
-  int64_t size_bytes() const;  // of the directory, journal included
+  Manifest& manifest();             // nodes may be appended to its cluster at any time
+  Status save_manifest();           // also a run that stays partial then has it as it is now
+  int64_t size_bytes() const;       // of the directory, journal included, without the space set aside
   const std::string& path() const;  // the directory as it is named now
-  Result<std::string> close();  // commits, checks, writes the manifest and renames; returns the final path
+  Result<std::string> close();      // commits, checks, writes the manifest and renames; returns the final path
 
  private:
   struct State;

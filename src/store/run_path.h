@@ -1,0 +1,28 @@
+// Where a run is: NAME, NAME.run and NAME.run.partial all mean the same run, and who is writing it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace culprit {
+
+struct RunPaths {
+  std::string closed;   // NAME.run
+  std::string partial;  // NAME.run.partial
+};
+
+Result<RunPaths> run_paths(const std::string& path);
+Result<std::string> find_run(const std::string& path);  // the directory that exists
+
+// The lock that a recorder holds as long as it lives, with its pid in it.
+Result<Fd> take_recorder_lock(const std::string& directory);
+std::optional<pid_t> live_recorder(const std::string& directory);  // 0: alive, but its pid cannot be read
+
+Result<std::string> file_checksum(const std::string& path);  // "xxh3:" and 16 hex digits
+
+}  // namespace culprit

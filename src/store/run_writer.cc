@@ -1,0 +1,655 @@
+// How samples get into the run's database: they wait in memory and go in with one short transaction per commit, because
+// `culprit mark` writes into the same database from another process. Closing must work on a full disk: space for the
+// last checkpoint is set aside in a file, and commits are kept small enough to fit in it.
+#include "store/run_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "store/manifest.h"
+#include "store/run_path.h"
+#include "store/run_schema.h"
+#include "store/run_tables.h"
+#include "store/sqlite.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr size_t kFlushRows = 16384;          // some 1.6 MB of journal: see kReserveBytes
+constexpr int kCheckpointPages = 256;         // 1 MB of journal, then it goes into the database
+constexpr off_t kReserveBytes = 4 << 20;      // a journal of 1 MB and one flush, and the database growing by as much
+constexpr int kBusyMs = 5000;                 // a mark takes milliseconds
+constexpr int kCloseBusyMs = 10000;           // a diagnosis of the run in progress takes seconds
+constexpr size_t kMaxKnownMoments = 8 << 20;  // of imports; some 400 MB. Past it a late value gets a sample of its own
+
+struct RunKey {
+  uint32_t id = 0;
+  size_t table = 0;
+  std::string identity;  // source, name and detail
+};
+
+struct NodeState {
+  std::unordered_map<uint32_t, RunKey> keys;             // by the number the node gave it
+  std::unordered_map<std::string, uint32_t> former;      // before reset_keys: the same device keeps its number
+  std::unordered_map<std::string, uint32_t> value_keys;  // of imports, by device
+  int64_t last_t_ns = -1;                                // of imports
+  int64_t last_sample = 0;
+  int64_t samples = 0;
+  int64_t skipped = 0;
+};
+
+struct PendingSample {
+  int64_t id, node, t_ns, mono_ns, cost_ns, skipped;  // mono_ns < 0: unknown
+};
+struct PendingKey {
+  int64_t id, node;
+  std::string source, name, detail;
+};
+struct PendingRow {
+  RowPlan* plan;
+  int64_t sample;
+  uint32_t key;
+  size_t first;
+};
+struct PendingValue {
+  int64_t sample;
+  uint32_t key, metric;
+  double value;
+};
+
+struct Pending {
+  std::vector<std::string> ddl;
+  std::vector<PendingSample> samples;
+  std::vector<PendingKey> keys;
+  std::vector<PendingRow> rows;
+  std::vector<int64_t> cells;
+  std::vector<PendingValue> values;
+  std::vector<Event> events;
+  std::vector<std::pair<int64_t, std::string>> metrics;
+
+  bool empty() const {
+    return ddl.empty() && samples.empty() && keys.empty() && rows.empty() && values.empty() && events.empty();
+  }
+  void clear() {
+    ddl.clear();
+    samples.clear();
+    keys.clear();
+    rows.clear();
+    cells.clear();
+    values.clear();
+    events.clear();
+    metrics.clear();
+  }
+};
+
+std::string clip(std::string_view text) {
+  return std::string(text.substr(0, kMaxTextBytes));
+}
+
+const char* kind_name(NodeKind kind) {
+  return kind == NodeKind::server ? "server" : kind == NodeKind::client ? "client" : "other";
+}
+
+struct Moment {
+  size_t node;
+  int64_t t_ns;
+  bool operator==(const Moment&) const = default;
+};
+struct MomentHash {
+  size_t operator()(const Moment& m) const {
+    return (static_cast<size_t>(m.t_ns) ^ (m.node << 40)) * size_t{0x9E3779B97F4A7C15} >> 7;
+  }
+};
+
+int count_frames(void* frames, sqlite3*, const char*, int pages) {
+  *static_cast<int*>(frames) = pages;
+  return SQLITE_OK;
+}
+
+Status sync_directory(const std::string& path) {
+  Fd fd(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a folder; the rename is then as durable as they make it.
+  if (fd.valid() && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)
+    return system_error(cat("cannot sync ", path), errno);
+  return Ok{};
+}
+
+std::string parent_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status refuse_existing(const RunPaths& paths) {
+  if (path_exists(paths.closed))
+    return input_error(cat(paths.closed, " exists already"), "choose another name, or delete it first");
+  if (!path_exists(paths.partial)) return Ok{};
+  if (auto pid = live_recorder(paths.partial))
+    return input_error(cat("another recorder (pid ", static_cast<int>(*pid), ") is writing ", paths.partial),
+                       "choose another name, or stop that recorder");
+  return input_error(cat(paths.partial, " exists already: its recorder did not finish"),
+                     "it can be read as it is; choose another name, or delete it first");
+}
+
+Status make_directory(const RunPaths& paths) {
+  if (::mkdir(paths.partial.c_str(), 0755) == 0) return Ok{};
+  int error = errno;
+  if (error == EEXIST) return refuse_existing(paths);
+  return system_error(cat("cannot create ", paths.partial), error,
+                      error == ENOENT ? "the folder it should be in does not exist" : "");
+}
+
+Status make_reserve(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return system_error(cat("cannot create ", path), errno);
+  int error = ::posix_fallocate(fd.get(), 0, kReserveBytes);
+  if (error == 0) return Ok{};
+  return system_error(cat("cannot set space aside in ", path), error,
+                      error == ENOSPC ? "a run needs at least 5 MB on its disk" : "");
+}
+
+}  // namespace
+
+struct RunWriter::State {
+  RunPaths paths;
+  std::string directory;
+  Manifest manifest;
+  Fd lock;
+  Database db;
+  RunTables tables;
+  Statement insert_node, insert_sample, insert_key, insert_value, insert_metric, insert_event;
+  std::vector<NodeState> nodes;
+  std::unordered_set<std::string> names;
+  size_t nodes_written = 0;
+  Pending pending;
+  uint32_t last_key = 0;
+  int64_t last_sample = 0;
+  std::unordered_map<std::string, uint32_t> metrics;
+  std::unordered_map<Moment, int64_t, MomentHash> moments;
+  int journal_pages = 0;
+  std::optional<Error> full;  // the disk is full: only close() and events are left
+  bool closed = false;
+
+  std::string file(const char* name) const { return cat(directory, "/", name); }
+
+  Status open_database();
+  Status prepare_statements();
+  Status check_node(size_t node);
+  Status take_new_nodes();
+  Result<uint32_t> register_key(size_t node, std::string_view source, std::string_view name, std::string_view detail);
+  Status take_key(size_t node, const NewKey& key);
+  Status take_row(size_t node, int64_t sample_id, const Sample& sample, const SampleRow& row);
+  Result<int64_t> sample_at(size_t node, int64_t t_ns);
+  Status after_add();
+
+  Status flush();
+  Status write_pending();
+  Status write_definitions();
+  Status write_rows();
+  Status write_imports();
+  Status write_new_nodes();
+  Status checkpoint(int mode);
+  Error note(Error error);
+  void drop_reserve() { ::unlink(file(kReserveFile).c_str()); }
+
+  Status finish_database();
+  void count_into_reports();
+  Status publish();
+};
+
+Status RunWriter::State::open_database() {
+  std::string path = file(kDatabaseFile);
+  std::string what = cat("cannot create ", path);
+  ASSIGN_OR_RETURN(db, Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  sqlite3_busy_timeout(db.get(), kBusyMs);
+  RETURN_IF_ERROR(db.exec("PRAGMA page_size=4096", what));
+  {
+    ASSIGN_OR_RETURN(Statement mode, db.prepare("PRAGMA journal_mode=WAL", what));
+    ASSIGN_OR_RETURN(bool row, mode.step(what));
+    if (!row || mode.text(0) != "wal")
+      return unsupported_error(cat(what, ": this file system cannot share memory between processes"),
+                               "write the run to a local disk");
+  }
+  RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY", what));
+  sqlite3_wal_hook(db.get(), count_frames, &journal_pages);
+  RETURN_IF_ERROR(db.exec(cat("BEGIN;", kSchema, "INSERT INTO meta VALUES('schema_version','", kSchemaVersion,
+                              "'),('tool',", quote_text(manifest.tool), "); COMMIT"),
+                          what));
+  return prepare_statements();
+}
+
+Status RunWriter::State::prepare_statements() {
+  struct Row {
+    Statement* statement;
+    const char* sql;
+  };
+  for (const Row& row :
+       {Row{&insert_node, "INSERT INTO node VALUES(?,?,?,?)"},
+        Row{&insert_sample, "INSERT INTO sample VALUES(?,?,?,?,?,?)"},
+        Row{&insert_key, "INSERT INTO \"key\" VALUES(?,?,?,?,?)"},
+        Row{&insert_value, "INSERT INTO value VALUES(?,?,?,?)"}, Row{&insert_metric, "INSERT INTO metric VALUES(?,?)"},
+        Row{&insert_event, "INSERT INTO event VALUES(?,?,?,?)"}}) {
+    ASSIGN_OR_RETURN(*row.statement, db.prepare(row.sql, "cannot write the run's tables"));
+  }
+  return Ok{};
+}
+
+Status RunWriter::State::check_node(size_t node) {
+  CHECK(!closed) << "the run was closed";
+  CHECK(node < manifest.cluster.nodes.size()) << node << " of " << manifest.cluster.nodes.size() << " nodes";
+  if (full) return *full;
+  return take_new_nodes();
+}
+
+Status RunWriter::State::take_new_nodes() {
+  const auto& all = manifest.cluster.nodes;
+  if (all.size() > kMaxNodes) return input_error(cat("a run can have at most ", kMaxNodes, " nodes"));
+  while (nodes.size() < all.size()) {
+    const std::string& name = all[nodes.size()].name;
+    if (name.empty()) return input_error("a node has no name");
+    if (!names.insert(name).second)
+      return input_error(cat("two nodes have the name ", printable(name)), "give every node a name of its own");
+    nodes.emplace_back();
+  }
+  return Ok{};
+}
+
+Result<uint32_t> RunWriter::State::register_key(size_t node, std::string_view source, std::string_view name,
+                                                std::string_view detail) {
+  if (last_key >= kMaxKeys)
+    return input_error(cat("a run can have at most ", kMaxKeys, " devices, sockets and daemons"), "start a new run");
+  ++last_key;
+  pending.keys.push_back({last_key, static_cast<int64_t>(node), std::string(source), clip(name), clip(detail)});
+  return last_key;
+}
+
+Status RunWriter::State::take_key(size_t node, const NewKey& key) {
+  const std::string& name = manifest.cluster.nodes[node].name;
+  if (key.id == 0 || !key.source) return input_error(cat("node ", name, " sent a key without a number or source"));
+  NodeState& state = nodes[node];
+  ASSIGN_OR_RETURN(RowPlan * plan, tables.plan(*key.source, pending.ddl));
+  RunKey run_key;
+  run_key.table = plan->table;
+  run_key.identity = cat(key.source->name, '\n', key.name, '\n', key.detail);
+  auto former = state.former.find(run_key.identity);
+  if (former != state.former.end()) {
+    run_key.id = former->second;
+    state.former.erase(former);
+  } else {
+    ASSIGN_OR_RETURN(run_key.id, register_key(node, key.source->name, key.name, key.detail));
+  }
+  state.keys.insert_or_assign(key.id, std::move(run_key));
+  return Ok{};
+}
+
+Status RunWriter::State::take_row(size_t node, int64_t sample_id, const Sample& sample, const SampleRow& row) {
+  const std::string& name = manifest.cluster.nodes[node].name;
+  CHECK(row.source && row.first + row.source->columns.size() <= sample.values.size()) << "row without its values";
+  ASSIGN_OR_RETURN(RowPlan * plan, tables.plan(*row.source, pending.ddl));
+  uint32_t key = 0;
+  if (row.key != 0) {
+    auto it = nodes[node].keys.find(row.key);
+    if (it == nodes[node].keys.end() || it->second.table != plan->table)
+      return input_error(
+          cat("node ", name, " sent a row of ", row.source->name, " for a key it never announced: ", row.key));
+    key = it->second.id;
+  }
+  auto values = sample.row(row);
+  pending.rows.push_back({plan, sample_id, key, pending.cells.size()});
+  pending.cells.insert(pending.cells.end(), values.begin(), values.end());
+  return Ok{};
+}
+
+Result<int64_t> RunWriter::State::sample_at(size_t node, int64_t t_ns) {
+  NodeState& state = nodes[node];
+  if (state.last_t_ns == t_ns) return state.last_sample;
+  if (moments.size() >= kMaxKnownMoments) moments.clear();
+  auto [it, is_new] = moments.try_emplace(Moment{node, t_ns}, 0);
+  if (is_new) {
+    if (last_sample >= static_cast<int64_t>(kMaxSamples))
+      return input_error(cat("a run can have at most ", kMaxSamples, " samples"), "start a new run");
+    it->second = ++last_sample;
+    pending.samples.push_back({last_sample, static_cast<int64_t>(node), t_ns, -1, 0, 0});
+    ++state.samples;
+  }
+  state.last_t_ns = t_ns;
+  state.last_sample = it->second;
+  return it->second;
+}
+
+Status RunWriter::State::after_add() {
+  if (pending.rows.size() + pending.values.size() < kFlushRows) return Ok{};
+  return flush();
+}
+
+// Remembers a full disk and gives back the space that was set aside for closing.
+Error RunWriter::State::note(Error error) {
+  if (error.errno_value == ENOSPC && !full) {
+    full = error;
+    drop_reserve();
+  }
+  return error;
+}
+
+Status RunWriter::State::flush() {
+  RETURN_IF_ERROR(take_new_nodes());
+  if (pending.empty() && nodes_written == manifest.cluster.nodes.size()) return Ok{};
+  if (nodes_written < manifest.cluster.nodes.size() && nodes_written > 0) {
+    // The manifest first: the database must never know a node that the manifest does not.
+    if (Status saved = write_manifest(directory, manifest); !saved) return note(saved.error());
+  }
+  Status written = write_pending();
+  if (!written) {
+    sqlite3_exec(db.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+    return note(written.error());
+  }
+  pending.clear();
+  nodes_written = manifest.cluster.nodes.size();
+  if (journal_pages < kCheckpointPages) return Ok{};
+  return checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+}
+
+Status RunWriter::State::write_pending() {
+  std::string what = cat("cannot write ", file(kDatabaseFile));
+  RETURN_IF_ERROR(db.exec("BEGIN IMMEDIATE", what));
+  RETURN_IF_ERROR(write_definitions());
+  RETURN_IF_ERROR(write_rows());
+  RETURN_IF_ERROR(write_imports());
+  return db.exec("COMMIT", what);
+}
+
+Status RunWriter::State::write_new_nodes() {
+  for (size_t i = nodes_written; i < manifest.cluster.nodes.size(); ++i) {
+    const Node& node = manifest.cluster.nodes[i];
+    insert_node.bind(1, static_cast<int64_t>(i));
+    insert_node.bind(2, node.name);
+    insert_node.bind(3, std::string_view(kind_name(node.kind)));
+    insert_node.bind(4, node.address);
+    RETURN_IF_ERROR(insert_node.run(cat("cannot write ", file(kDatabaseFile))));
+  }
+  return Ok{};
+}
+
+Status RunWriter::State::write_definitions() {
+  std::string what = cat("cannot write ", file(kDatabaseFile));
+  RETURN_IF_ERROR(write_new_nodes());
+  for (const std::string& sql : pending.ddl) RETURN_IF_ERROR(db.exec(sql, what));
+  for (const PendingKey& key : pending.keys) {
+    insert_key.bind(1, key.id);
+    insert_key.bind(2, key.node);
+    insert_key.bind(3, key.source);
+    insert_key.bind(4, key.name);
+    insert_key.bind(5, key.detail);
+    RETURN_IF_ERROR(insert_key.run(what));
+  }
+  for (const Event& event : pending.events) {
+    insert_event.bind(1, event.t_ns);
+    insert_event.bind(2, event.node);
+    insert_event.bind(3, event.kind);
+    insert_event.bind(4, event.text);
+    RETURN_IF_ERROR(insert_event.run(what));
+  }
+  return Ok{};
+}
+
+Status RunWriter::State::write_rows() {
+  std::string what = cat("cannot write ", file(kDatabaseFile));
+  for (const PendingSample& sample : pending.samples) {
+    insert_sample.bind(1, sample.id);
+    insert_sample.bind(2, sample.node);
+    insert_sample.bind(3, sample.t_ns);
+    if (sample.mono_ns < 0) {
+      insert_sample.bind_null(4);
+    } else {
+      insert_sample.bind(4, sample.mono_ns);
+    }
+    insert_sample.bind(5, sample.cost_ns);
+    insert_sample.bind(6, sample.skipped);
+    RETURN_IF_ERROR(insert_sample.run(what));
+  }
+  for (const PendingRow& row : pending.rows) {
+    RETURN_IF_ERROR(tables.prepare(db, *row.plan));
+    Statement& insert = row.plan->insert;
+    insert.bind(1, row.sample);
+    insert.bind(2, static_cast<int64_t>(row.key));
+    for (size_t i = 0; i < row.plan->columns.size(); ++i) {
+      int64_t value = pending.cells[row.first + i];
+      int place = static_cast<int>(i) + 3;
+      if (value == kAbsent) {
+        insert.bind_null(place);
+      } else {
+        insert.bind(place, value);
+      }
+    }
+    RETURN_IF_ERROR(insert.run(what));
+  }
+  return Ok{};
+}
+
+Status RunWriter::State::write_imports() {
+  std::string what = cat("cannot write ", file(kDatabaseFile));
+  for (const auto& [id, name] : pending.metrics) {
+    insert_metric.bind(1, id);
+    insert_metric.bind(2, name);
+    RETURN_IF_ERROR(insert_metric.run(what));
+  }
+  for (const PendingValue& value : pending.values) {
+    insert_value.bind(1, value.sample);
+    insert_value.bind(2, static_cast<int64_t>(value.key));
+    insert_value.bind(3, static_cast<int64_t>(value.metric));
+    insert_value.bind(4, value.value);
+    RETURN_IF_ERROR(insert_value.run(what));
+  }
+  return Ok{};
+}
+
+Status RunWriter::State::checkpoint(int mode) {
+  int code = sqlite3_wal_checkpoint_v2(db.get(), nullptr, mode, nullptr, nullptr);
+  if (code == SQLITE_OK) return Ok{};
+  if (code == SQLITE_BUSY && mode == SQLITE_CHECKPOINT_PASSIVE)
+    return Ok{};  // a reader is at work; the next one will do
+  return note(sqlite_error(db.get(), code, cat("cannot write ", file(kDatabaseFile))));
+}
+
+Status RunWriter::State::finish_database() {
+  drop_reserve();
+  sqlite3_busy_timeout(db.get(), kCloseBusyMs);
+  RETURN_IF_ERROR(checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
+  if (Status flushed = flush(); !flushed) {
+    // On a full disk the last tick may not fit; the run is worth more than it.
+    if (flushed.error().errno_value != ENOSPC) return flushed;
+    pending.clear();
+    manifest.notes.push_back("the disk was full: the last samples are lost");
+  }
+  RETURN_IF_ERROR(checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
+  // Fails when another process has the run open. Then the file still says WAL, with an empty journal, and reads the
+  // same.
+  sqlite3_busy_timeout(db.get(), 0);
+  sqlite3_exec(db.get(), "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
+  for (Statement* statement : {&insert_node, &insert_sample, &insert_key, &insert_value, &insert_metric, &insert_event})
+    *statement = Statement();
+  tables.close();
+  db.close();
+  ::unlink(cat(file(kDatabaseFile), "-wal").c_str());
+  ::unlink(cat(file(kDatabaseFile), "-shm").c_str());
+  Fd fd(::open(file(kDatabaseFile).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid() || ::fsync(fd.get()) != 0) return system_error(cat("cannot sync ", file(kDatabaseFile)), errno);
+  return Ok{};
+}
+
+void RunWriter::State::count_into_reports() {
+  std::unordered_map<std::string, size_t> reports;
+  for (size_t i = 0; i < manifest.nodes.size(); ++i) reports[manifest.nodes[i].name] = i;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    auto [it, is_new] = reports.try_emplace(manifest.cluster.nodes[i].name, manifest.nodes.size());
+    if (is_new) manifest.nodes.emplace_back().name = it->first;
+    NodeReport& report = manifest.nodes[it->second];
+    report.samples = nodes[i].samples;
+    report.skipped = std::max(report.skipped, nodes[i].skipped);
+  }
+}
+
+Status RunWriter::State::publish() {
+  ASSIGN_OR_RETURN(manifest.checksum, file_checksum(file(kDatabaseFile)));
+  if (manifest.end_ns == 0) manifest.end_ns = wall_now_ns();
+  manifest.complete = true;
+  RETURN_IF_ERROR(write_manifest(directory, manifest));
+  RETURN_IF_ERROR(sync_directory(directory));
+  ::unlink(file(kLockFile).c_str());
+  if (::renameat2(AT_FDCWD, paths.partial.c_str(), AT_FDCWD, paths.closed.c_str(), RENAME_NOREPLACE) != 0 &&
+      (errno != EINVAL || ::rename(paths.partial.c_str(), paths.closed.c_str()) != 0))
+    return system_error(cat("cannot rename ", paths.partial, " to ", paths.closed), errno,
+                        "the run is complete and can be read under its present name");
+  directory = paths.closed;
+  lock.reset();
+  return sync_directory(parent_of(directory));
+}
+
+RunWriter::RunWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RunWriter::RunWriter(RunWriter&&) noexcept = default;
+RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
+RunWriter::~RunWriter() = default;
+
+Result<RunWriter> RunWriter::create(const std::string& path, Manifest manifest) {
+  auto state = std::make_unique<State>();
+  ASSIGN_OR_RETURN(state->paths, run_paths(path));
+  RETURN_IF_ERROR(refuse_existing(state->paths));
+  RETURN_IF_ERROR(make_directory(state->paths));
+  state->directory = state->paths.partial;
+  state->manifest = std::move(manifest);
+  state->manifest.complete = false;
+  state->manifest.checksum.clear();
+  if (state->manifest.tool.empty()) state->manifest.tool = cat("culprit ", CULPRIT_VERSION);
+  if (state->manifest.start_ns == 0) state->manifest.start_ns = wall_now_ns();
+  auto set_up = [&]() -> Status {
+    RETURN_IF_ERROR(state->take_new_nodes());
+    ASSIGN_OR_RETURN(state->lock, take_recorder_lock(state->directory));
+    RETURN_IF_ERROR(write_manifest(state->directory, state->manifest));
+    RETURN_IF_ERROR(make_reserve(state->file(kReserveFile)));
+    RETURN_IF_ERROR(state->open_database());
+    return state->flush();
+  };
+  if (Status done = set_up(); !done) {
+    state->db.close();
+    for (const char* name :
+         {kManifestFile, kDatabaseFile, "metrics.sqlite-wal", "metrics.sqlite-shm", kReserveFile, kLockFile})
+      ::unlink(state->file(name).c_str());
+    ::rmdir(state->directory.c_str());
+    return std::move(done).error();
+  }
+  return RunWriter(std::move(state));
+}
+
+Status RunWriter::add(size_t node, const Sample& sample) {
+  RETURN_IF_ERROR(state_->check_node(node));
+  const std::string& name = state_->manifest.cluster.nodes[node].name;
+  if (sample.t_ns < 0 || sample.t_ns > kMaxTimeNs || sample.mono_ns < 0)
+    return input_error(cat("node ", name, " sent a sample with an impossible time"), "check that node's clock");
+  if (state_->last_sample >= static_cast<int64_t>(kMaxSamples))
+    return input_error(cat("a run can have at most ", kMaxSamples, " samples"), "start a new run");
+  for (const NewKey& key : sample.keys) RETURN_IF_ERROR(state_->take_key(node, key));
+  Pending& pending = state_->pending;
+  int64_t id = state_->last_sample + 1;
+  size_t rows = pending.rows.size();
+  size_t cells = pending.cells.size();
+  for (const SampleRow& row : sample.rows) {
+    if (Status taken = state_->take_row(node, id, sample, row); !taken) {
+      pending.rows.resize(rows);
+      pending.cells.resize(cells);
+      return taken;
+    }
+  }
+  state_->last_sample = id;
+  pending.samples.push_back(
+      {id, static_cast<int64_t>(node), sample.t_ns, sample.mono_ns, sample.cost_ns, sample.skipped});
+  ++state_->nodes[node].samples;
+  state_->nodes[node].skipped += sample.skipped;
+  return state_->after_add();
+}
+
+void RunWriter::reset_keys(size_t node) {
+  state_->tables.forget();
+  if (node >= state_->nodes.size()) return;
+  NodeState& state = state_->nodes[node];
+  for (auto& [number, key] : state.keys) state.former.insert_or_assign(std::move(key.identity), key.id);
+  state.keys.clear();
+}
+
+Status RunWriter::add_value(size_t node, int64_t t_ns, std::string_view device, std::string_view metric, double value) {
+  RETURN_IF_ERROR(state_->check_node(node));
+  if (t_ns < 0 || t_ns > kMaxTimeNs) return input_error(cat("a value has an impossible time: ", t_ns, " ns"));
+  if (!std::isfinite(value)) return input_error(cat("a value of ", printable(metric), " is not a finite number"));
+  uint32_t key = 0;
+  if (!device.empty()) {
+    auto [it, is_new] = state_->nodes[node].value_keys.try_emplace(std::string(device), 0);
+    if (is_new) {
+      ASSIGN_OR_RETURN(it->second, state_->register_key(node, kValueSource, device, ""));
+    }
+    key = it->second;
+  }
+  auto [it, is_new] =
+      state_->metrics.try_emplace(std::string(metric), static_cast<uint32_t>(state_->metrics.size() + 1));
+  if (is_new) {
+    if (state_->metrics.size() > kMaxMetrics)
+      return input_error(cat("a run can have at most ", kMaxMetrics, " metrics"));
+    state_->pending.metrics.emplace_back(it->second, clip(metric));
+  }
+  ASSIGN_OR_RETURN(int64_t sample, state_->sample_at(node, t_ns));
+  state_->pending.values.push_back({sample, key, it->second, value});
+  return state_->after_add();
+}
+
+Status RunWriter::add_event(const Event& event) {
+  CHECK(!state_->closed) << "the run was closed";
+  state_->pending.events.push_back({event.t_ns, clip(event.node), clip(event.kind), clip(event.text)});
+  return Ok{};
+}
+
+Status RunWriter::commit() {
+  CHECK(!state_->closed) << "the run was closed";
+  if (state_->full) return *state_->full;
+  return state_->flush();
+}
+
+Manifest& RunWriter::manifest() {
+  return state_->manifest;
+}
+Status RunWriter::save_manifest() {
+  return write_manifest(state_->directory, state_->manifest);
+}
+const std::string& RunWriter::path() const {
+  return state_->directory;
+}
+
+int64_t RunWriter::size_bytes() const {
+  int64_t total = 0;
+  for (const char* name : {kManifestFile, kDatabaseFile, "metrics.sqlite-wal", "metrics.sqlite-shm"}) {
+    struct stat info {};
+    if (::stat(state_->file(name).c_str(), &info) == 0) total += info.st_size;
+  }
+  return total;
+}
+
+Result<std::string> RunWriter::close() {
+  CHECK(!state_->closed) << "the run was closed twice";
+  state_->closed = true;
+  RETURN_IF_ERROR(state_->finish_database());
+  state_->count_into_reports();
+  RETURN_IF_ERROR(state_->publish());
+  return state_->directory;
+}
+
+}  // namespace culprit
