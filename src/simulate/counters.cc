@@ -15,6 +15,21 @@ constexpr double kSoftirqMsPerPacket = 0.001;
 constexpr uint64_t kNodeStream = uint64_t{1} << 32;  // numbers of the nodes, apart from those of the servers' models
 constexpr std::string_view kDisk = "sdb", kNic = "eth0", kDaemon = "glusterfsd";
 
+// Counters that a healthy machine hardly ever moves, and the model never: they begin small.
+constexpr std::string_view kQuiet[] = {
+    "discards",         "sectors_discarded", "discard_ms",     "flushes",    "flush_ms",
+    "rx_errors",        "rx_dropped",        "tx_errors",      "tx_dropped", "dsack_dups",
+    "lost_retransmits", "dsack_received",    "dsack_old_sent", "in_errors",  "listen_drops",
+    "syn_retrans",      "nice_ms",           "irq_ms",         "steal_ms",   "cancelled_write_bytes",
+    "psi_mem_some_us",  "psi_mem_full_us",
+};
+
+int64_t first_value(Random& random, const Column& column, int64_t largest) {
+  if (column.kind == ColumnKind::gauge) return 0;
+  const bool quiet = std::find(std::begin(kQuiet), std::end(kQuiet), column.name) != std::end(kQuiet);
+  return quiet ? random.between(0, 100) : random.between(largest / 4000, largest);
+}
+
 std::string address_of(const char* net, int base, size_t index) {
   return cat(net, base + static_cast<int>(index / 250), ".", static_cast<int>(index % 250) + 1);
 }
@@ -72,15 +87,13 @@ Counters::Counters(const SimulationPlan& plan) : plan_(plan), servers_(static_ca
 void Counters::start(NodeState& node, int64_t index) {
   node.random = Random(plan_.request.seed, kNodeStream + static_cast<uint64_t>(index));
   const auto fill = [&](auto& row, const Source& source) {
-    for (size_t c = 0; c < row.size(); ++c)
-      row[c] = source.columns[c].kind == ColumnKind::counter ? node.random.between(1'000'000, 4'000'000'000) : 0;
+    for (size_t c = 0; c < row.size(); ++c) row[c] = first_value(node.random, source.columns[c], 4'000'000'000);
   };
   fill(node.disk, source_disk);
   fill(node.nic, source_nic);
   fill(node.netstat, source_netstat);
   fill(node.process, source_process);
   fill(node.system, source_system);
-  node.nic[nic_column::rx_errors] = node.nic[nic_column::tx_errors] = 0;
   node.process[process_column::rss_bytes] = node.random.between(17'000'000, 20'000'000);
   node.process[process_column::threads] = 24;
   node.system[system_column::mem_available_bytes] = node.random.between(3'000'000'000, 3'200'000'000);
@@ -98,8 +111,8 @@ void Counters::connect() {
       Socket sockets[2];
       for (int side = 0; side < 2; ++side) {
         NodeState& owner = side == 0 ? nodes_[s] : nodes_[servers_ + c];
-        for (int column = tcp_column::bytes_sent; column <= tcp_column::dsack_dups; ++column)
-          sockets[side].values[static_cast<size_t>(column)] = owner.random.between(1'000, 40'000'000);
+        for (size_t column = 0; column < tcp_column::count; ++column)
+          sockets[side].values[column] = first_value(owner.random, source_tcp.columns[column], 40'000'000);
         sockets[side].name = side == 0 ? cat(server, ">", client) : cat(client, ">", server);
         sockets[side].detail =
             cat("side=", side == 0 ? "server" : "client", " inode=", owner.random.between(20'000, 90'000));

@@ -89,12 +89,13 @@ class ServerModel {
 class Model {
  public:
   explicit Model(const SimulationPlan& plan);
-  void step();  // from the tick reached so far to the next one
+  // What happens up to the next tick. The first step leads to tick 0: gauges need something before it.
+  void step();
   const std::vector<ServerTick>& servers() const { return ticks_; }
 
  private:
   SimulationPlan plan_;
-  int64_t tick_ = 0;
+  int64_t tick_ = -1;
   Random common_;
   Wander demand_;
   std::vector<ServerModel> models_;

@@ -22,10 +22,8 @@ Status add_ticks(const SimulationPlan& plan, RunWriter& writer, const std::funct
   Counters counters(plan);
   Sample sample;
   for (int64_t tick = 0; tick < plan.request.ticks; ++tick) {
-    if (tick > 0) {
-      model.step();
-      counters.add(model.servers());
-    }
+    model.step();
+    counters.add(model.servers());
     for (size_t node = 0; node < counters.nodes(); ++node) {
       counters.sample(node, tick, sample);
       RETURN_IF_ERROR(writer.add(node, sample));
