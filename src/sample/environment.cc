@@ -28,9 +28,17 @@ std::string chosen(std::string_view text) {
   return std::string(text.substr(open + 1, close - open - 1));
 }
 
+// "sda1" of "sda", "nvme0n1p2" of "nvme0n1"; "sdab" is another disk.
+bool is_partition_of(std::string_view device, std::string_view disk) {
+  if (!device.starts_with(disk)) return false;
+  device.remove_prefix(disk.size());
+  if (device.starts_with('p')) device.remove_prefix(1);
+  return parse_int(device).has_value();
+}
+
 // A file system's device is on a disk when it is the disk, a partition of it, or stacked on either.
 bool is_on_disk(const std::string& root, const std::string& device, const std::string& disk) {
-  if (device == disk || device.starts_with(disk)) return true;
+  if (device == disk || is_partition_of(device, disk)) return true;
   std::vector<std::string> below = devices_below(root, device);
   return std::find(below.begin(), below.end(), disk) != below.end();
 }

@@ -42,10 +42,12 @@ class SockDiag {
 
  private:
   Status open();
+  Status request(int family, uint32_t states, bool with_info);
   Result<bool> dump_family(int family, uint32_t states, bool with_info, const SocketVisitor& visit);
 
   Fd socket_;
   uint32_t sequence_ = 0;
+  bool one_walk_ = true;  // until the kernel refuses it
   std::string buffer_;
 };
 
