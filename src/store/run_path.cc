@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -39,6 +40,23 @@ std::string similar_run(const std::string& wanted) {
   return did_you_mean(path.filename().string(), candidates);
 }
 
+std::string parent_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status refuse_existing(const RunPaths& paths) {
+  if (path_exists(paths.closed))
+    return input_error(cat(paths.closed, " exists already"), "choose another name, or delete it first");
+  if (!path_exists(paths.partial)) return Ok{};
+  if (auto pid = live_recorder(paths.partial))
+    return input_error(cat("another recorder (pid ", static_cast<int>(*pid), ") is writing ", paths.partial),
+                       "choose another name, or stop that recorder");
+  return input_error(cat(paths.partial, " exists already: its recorder did not finish"),
+                     "it can be read as it is; choose another name, or delete it first");
+}
+
 }  // namespace
 
 Result<RunPaths> run_paths(const std::string& path) {
@@ -71,6 +89,31 @@ Result<std::string> find_run(const std::string& path) {
   return input_error(
       cat("there is no run ", printable(paths.closed, 200)),
       similar.empty() ? "runs are folders that end in .run; is the path right?" : cat("did you mean ", similar, "?"));
+}
+
+Status sync_directory(const std::string& path) {
+  Fd fd(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a folder; the rename is then as durable as they make it.
+  if (fd.valid() && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)
+    return system_error(cat("cannot sync ", path), errno);
+  return Ok{};
+}
+
+Status make_run_directory(const RunPaths& paths) {
+  RETURN_IF_ERROR(refuse_existing(paths));
+  if (::mkdir(paths.partial.c_str(), 0755) == 0) return Ok{};
+  int error = errno;
+  if (error == EEXIST) return refuse_existing(paths);
+  return system_error(cat("cannot create ", paths.partial), error,
+                      error == ENOENT ? "the folder it should be in does not exist" : "");
+}
+
+Status rename_closed(const RunPaths& paths) {
+  if (::renameat2(AT_FDCWD, paths.partial.c_str(), AT_FDCWD, paths.closed.c_str(), RENAME_NOREPLACE) != 0 &&
+      (errno != EINVAL || ::rename(paths.partial.c_str(), paths.closed.c_str()) != 0))
+    return system_error(cat("cannot rename ", paths.partial, " to ", paths.closed), errno,
+                        "the run is complete and can be read under its present name");
+  return sync_directory(parent_of(paths.closed));
 }
 
 Result<Fd> take_recorder_lock(const std::string& directory) {

@@ -19,6 +19,10 @@ struct RunPaths {
 Result<RunPaths> run_paths(const std::string& path);
 Result<std::string> find_run(const std::string& path);  // the directory that exists
 
+Status make_run_directory(const RunPaths& paths);  // the partial one; refuses when the run exists in either form
+Status rename_closed(const RunPaths& paths);       // partial to closed, also on the disk
+Status sync_directory(const std::string& path);
+
 // The lock that a recorder holds as long as it lives, with its pid in it.
 Result<Fd> take_recorder_lock(const std::string& directory);
 std::optional<pid_t> live_recorder(const std::string& directory);  // 0: alive, but its pid cannot be read

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "store/manifest.h"
+#include "store/run_batch.h"
 #include "store/run_path.h"
 #include "store/run_schema.h"
 #include "store/run_tables.h"
@@ -51,56 +52,8 @@ struct NodeState {
   int64_t skipped = 0;
 };
 
-struct PendingSample {
-  int64_t id, node, t_ns, mono_ns, cost_ns, skipped;  // mono_ns < 0: unknown
-};
-struct PendingKey {
-  int64_t id, node;
-  std::string source, name, detail;
-};
-struct PendingRow {
-  RowPlan* plan;
-  int64_t sample;
-  uint32_t key;
-  size_t first;
-};
-struct PendingValue {
-  int64_t sample;
-  uint32_t key, metric;
-  double value;
-};
-
-struct Pending {
-  std::vector<std::string> ddl;
-  std::vector<PendingSample> samples;
-  std::vector<PendingKey> keys;
-  std::vector<PendingRow> rows;
-  std::vector<int64_t> cells;
-  std::vector<PendingValue> values;
-  std::vector<Event> events;
-  std::vector<std::pair<int64_t, std::string>> metrics;
-
-  bool empty() const {
-    return ddl.empty() && samples.empty() && keys.empty() && rows.empty() && values.empty() && events.empty();
-  }
-  void clear() {
-    ddl.clear();
-    samples.clear();
-    keys.clear();
-    rows.clear();
-    cells.clear();
-    values.clear();
-    events.clear();
-    metrics.clear();
-  }
-};
-
 std::string clip(std::string_view text) {
   return std::string(text.substr(0, kMaxTextBytes));
-}
-
-const char* kind_name(NodeKind kind) {
-  return kind == NodeKind::server ? "server" : kind == NodeKind::client ? "client" : "other";
 }
 
 struct Moment {
@@ -117,39 +70,6 @@ struct MomentHash {
 int count_frames(void* frames, sqlite3*, const char*, int pages) {
   *static_cast<int*>(frames) = pages;
   return SQLITE_OK;
-}
-
-Status sync_directory(const std::string& path) {
-  Fd fd(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder; the rename is then as durable as they make it.
-  if (fd.valid() && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)
-    return system_error(cat("cannot sync ", path), errno);
-  return Ok{};
-}
-
-std::string parent_of(const std::string& path) {
-  size_t slash = path.rfind('/');
-  if (slash == path.npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-Status refuse_existing(const RunPaths& paths) {
-  if (path_exists(paths.closed))
-    return input_error(cat(paths.closed, " exists already"), "choose another name, or delete it first");
-  if (!path_exists(paths.partial)) return Ok{};
-  if (auto pid = live_recorder(paths.partial))
-    return input_error(cat("another recorder (pid ", static_cast<int>(*pid), ") is writing ", paths.partial),
-                       "choose another name, or stop that recorder");
-  return input_error(cat(paths.partial, " exists already: its recorder did not finish"),
-                     "it can be read as it is; choose another name, or delete it first");
-}
-
-Status make_directory(const RunPaths& paths) {
-  if (::mkdir(paths.partial.c_str(), 0755) == 0) return Ok{};
-  int error = errno;
-  if (error == EEXIST) return refuse_existing(paths);
-  return system_error(cat("cannot create ", paths.partial), error,
-                      error == ENOENT ? "the folder it should be in does not exist" : "");
 }
 
 Status make_reserve(const std::string& path) {
@@ -170,11 +90,10 @@ struct RunWriter::State {
   Fd lock;
   Database db;
   RunTables tables;
-  Statement insert_node, insert_sample, insert_key, insert_value, insert_metric, insert_event;
   std::vector<NodeState> nodes;
   std::unordered_set<std::string> names;
-  size_t nodes_written = 0;
-  Pending pending;
+  size_t nodes_saved = 0;  // in manifest.json
+  RunBatch pending;
   uint32_t last_key = 0;
   int64_t last_sample = 0;
   std::unordered_map<std::string, uint32_t> metrics;
@@ -186,7 +105,6 @@ struct RunWriter::State {
   std::string file(const char* name) const { return cat(directory, "/", name); }
 
   Status open_database();
-  Status prepare_statements();
   Status check_node(size_t node);
   Status take_new_nodes();
   Result<uint32_t> register_key(size_t node, std::string_view source, std::string_view name, std::string_view detail);
@@ -195,12 +113,8 @@ struct RunWriter::State {
   Result<int64_t> sample_at(size_t node, int64_t t_ns);
   Status after_add();
 
+  Status save_manifest();
   Status flush();
-  Status write_pending();
-  Status write_definitions();
-  Status write_rows();
-  Status write_imports();
-  Status write_new_nodes();
   Status checkpoint(int mode);
   Error note(Error error);
   void drop_reserve() { ::unlink(file(kReserveFile).c_str()); }
@@ -228,23 +142,7 @@ Status RunWriter::State::open_database() {
   RETURN_IF_ERROR(db.exec(cat("BEGIN;", kSchema, "INSERT INTO meta VALUES('schema_version','", kSchemaVersion,
                               "'),('tool',", quote_text(manifest.tool), "); COMMIT"),
                           what));
-  return prepare_statements();
-}
-
-Status RunWriter::State::prepare_statements() {
-  struct Row {
-    Statement* statement;
-    const char* sql;
-  };
-  for (const Row& row :
-       {Row{&insert_node, "INSERT INTO node VALUES(?,?,?,?)"},
-        Row{&insert_sample, "INSERT INTO sample VALUES(?,?,?,?,?,?)"},
-        Row{&insert_key, "INSERT INTO \"key\" VALUES(?,?,?,?,?)"},
-        Row{&insert_value, "INSERT INTO value VALUES(?,?,?,?)"}, Row{&insert_metric, "INSERT INTO metric VALUES(?,?)"},
-        Row{&insert_event, "INSERT INTO event VALUES(?,?,?,?)"}}) {
-    ASSIGN_OR_RETURN(*row.statement, db.prepare(row.sql, "cannot write the run's tables"));
-  }
-  return Ok{};
+  return pending.prepare(db);
 }
 
 Status RunWriter::State::check_node(size_t node) {
@@ -262,6 +160,8 @@ Status RunWriter::State::take_new_nodes() {
     if (name.empty()) return input_error("a node has no name");
     if (!names.insert(name).second)
       return input_error(cat("two nodes have the name ", printable(name)), "give every node a name of its own");
+    pending.nodes.push_back(
+        {static_cast<int64_t>(nodes.size()), name, all[nodes.size()].address, all[nodes.size()].kind});
     nodes.emplace_back();
   }
   return Ok{};
@@ -337,6 +237,7 @@ Status RunWriter::State::after_add() {
 
 // Remembers a full disk and gives back the space that was set aside for closing.
 Error RunWriter::State::note(Error error) {
+  if (error.errno_value == EDQUOT) error.errno_value = ENOSPC;  // to this user the disk is full
   if (error.errno_value == ENOSPC && !full) {
     full = error;
     drop_reserve();
@@ -344,116 +245,23 @@ Error RunWriter::State::note(Error error) {
   return error;
 }
 
+Status RunWriter::State::save_manifest() {
+  RETURN_IF_ERROR(write_manifest(directory, manifest));
+  nodes_saved = manifest.cluster.nodes.size();
+  return Ok{};
+}
+
 Status RunWriter::State::flush() {
   RETURN_IF_ERROR(take_new_nodes());
-  if (pending.empty() && nodes_written == manifest.cluster.nodes.size()) return Ok{};
-  if (nodes_written < manifest.cluster.nodes.size() && nodes_written > 0) {
-    // The manifest first: the database must never know a node that the manifest does not.
-    if (Status saved = write_manifest(directory, manifest); !saved) return note(saved.error());
+  if (pending.empty()) return Ok{};
+  // The manifest first: the database must never know a node that the manifest does not.
+  if (nodes_saved < nodes.size()) {
+    if (Status saved = save_manifest(); !saved) return note(saved.error());
   }
-  Status written = write_pending();
-  if (!written) {
-    sqlite3_exec(db.get(), "ROLLBACK", nullptr, nullptr, nullptr);
-    return note(written.error());
-  }
+  if (Status written = pending.write(db, tables, file(kDatabaseFile)); !written) return note(written.error());
   pending.clear();
-  nodes_written = manifest.cluster.nodes.size();
   if (journal_pages < kCheckpointPages) return Ok{};
   return checkpoint(SQLITE_CHECKPOINT_PASSIVE);
-}
-
-Status RunWriter::State::write_pending() {
-  std::string what = cat("cannot write ", file(kDatabaseFile));
-  RETURN_IF_ERROR(db.exec("BEGIN IMMEDIATE", what));
-  RETURN_IF_ERROR(write_definitions());
-  RETURN_IF_ERROR(write_rows());
-  RETURN_IF_ERROR(write_imports());
-  return db.exec("COMMIT", what);
-}
-
-Status RunWriter::State::write_new_nodes() {
-  for (size_t i = nodes_written; i < manifest.cluster.nodes.size(); ++i) {
-    const Node& node = manifest.cluster.nodes[i];
-    insert_node.bind(1, static_cast<int64_t>(i));
-    insert_node.bind(2, node.name);
-    insert_node.bind(3, std::string_view(kind_name(node.kind)));
-    insert_node.bind(4, node.address);
-    RETURN_IF_ERROR(insert_node.run(cat("cannot write ", file(kDatabaseFile))));
-  }
-  return Ok{};
-}
-
-Status RunWriter::State::write_definitions() {
-  std::string what = cat("cannot write ", file(kDatabaseFile));
-  RETURN_IF_ERROR(write_new_nodes());
-  for (const std::string& sql : pending.ddl) RETURN_IF_ERROR(db.exec(sql, what));
-  for (const PendingKey& key : pending.keys) {
-    insert_key.bind(1, key.id);
-    insert_key.bind(2, key.node);
-    insert_key.bind(3, key.source);
-    insert_key.bind(4, key.name);
-    insert_key.bind(5, key.detail);
-    RETURN_IF_ERROR(insert_key.run(what));
-  }
-  for (const Event& event : pending.events) {
-    insert_event.bind(1, event.t_ns);
-    insert_event.bind(2, event.node);
-    insert_event.bind(3, event.kind);
-    insert_event.bind(4, event.text);
-    RETURN_IF_ERROR(insert_event.run(what));
-  }
-  return Ok{};
-}
-
-Status RunWriter::State::write_rows() {
-  std::string what = cat("cannot write ", file(kDatabaseFile));
-  for (const PendingSample& sample : pending.samples) {
-    insert_sample.bind(1, sample.id);
-    insert_sample.bind(2, sample.node);
-    insert_sample.bind(3, sample.t_ns);
-    if (sample.mono_ns < 0) {
-      insert_sample.bind_null(4);
-    } else {
-      insert_sample.bind(4, sample.mono_ns);
-    }
-    insert_sample.bind(5, sample.cost_ns);
-    insert_sample.bind(6, sample.skipped);
-    RETURN_IF_ERROR(insert_sample.run(what));
-  }
-  for (const PendingRow& row : pending.rows) {
-    RETURN_IF_ERROR(tables.prepare(db, *row.plan));
-    Statement& insert = row.plan->insert;
-    insert.bind(1, row.sample);
-    insert.bind(2, static_cast<int64_t>(row.key));
-    for (size_t i = 0; i < row.plan->columns.size(); ++i) {
-      int64_t value = pending.cells[row.first + i];
-      int place = static_cast<int>(i) + 3;
-      if (value == kAbsent) {
-        insert.bind_null(place);
-      } else {
-        insert.bind(place, value);
-      }
-    }
-    RETURN_IF_ERROR(insert.run(what));
-  }
-  return Ok{};
-}
-
-Status RunWriter::State::write_imports() {
-  std::string what = cat("cannot write ", file(kDatabaseFile));
-  for (const auto& [id, name] : pending.metrics) {
-    insert_metric.bind(1, id);
-    insert_metric.bind(2, name);
-    RETURN_IF_ERROR(insert_metric.run(what));
-  }
-  for (const PendingValue& value : pending.values) {
-    insert_value.bind(1, value.sample);
-    insert_value.bind(2, static_cast<int64_t>(value.key));
-    insert_value.bind(3, static_cast<int64_t>(value.metric));
-    insert_value.bind(4, value.value);
-    RETURN_IF_ERROR(insert_value.run(what));
-  }
-  return Ok{};
 }
 
 Status RunWriter::State::checkpoint(int mode) {
@@ -479,8 +287,7 @@ Status RunWriter::State::finish_database() {
   // same.
   sqlite3_busy_timeout(db.get(), 0);
   sqlite3_exec(db.get(), "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
-  for (Statement* statement : {&insert_node, &insert_sample, &insert_key, &insert_value, &insert_metric, &insert_event})
-    *statement = Statement();
+  pending.close();
   tables.close();
   db.close();
   ::unlink(cat(file(kDatabaseFile), "-wal").c_str());
@@ -509,13 +316,10 @@ Status RunWriter::State::publish() {
   RETURN_IF_ERROR(write_manifest(directory, manifest));
   RETURN_IF_ERROR(sync_directory(directory));
   ::unlink(file(kLockFile).c_str());
-  if (::renameat2(AT_FDCWD, paths.partial.c_str(), AT_FDCWD, paths.closed.c_str(), RENAME_NOREPLACE) != 0 &&
-      (errno != EINVAL || ::rename(paths.partial.c_str(), paths.closed.c_str()) != 0))
-    return system_error(cat("cannot rename ", paths.partial, " to ", paths.closed), errno,
-                        "the run is complete and can be read under its present name");
+  RETURN_IF_ERROR(rename_closed(paths));
   directory = paths.closed;
   lock.reset();
-  return sync_directory(parent_of(directory));
+  return Ok{};
 }
 
 RunWriter::RunWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -526,8 +330,7 @@ RunWriter::~RunWriter() = default;
 Result<RunWriter> RunWriter::create(const std::string& path, Manifest manifest) {
   auto state = std::make_unique<State>();
   ASSIGN_OR_RETURN(state->paths, run_paths(path));
-  RETURN_IF_ERROR(refuse_existing(state->paths));
-  RETURN_IF_ERROR(make_directory(state->paths));
+  RETURN_IF_ERROR(make_run_directory(state->paths));
   state->directory = state->paths.partial;
   state->manifest = std::move(manifest);
   state->manifest.complete = false;
@@ -537,7 +340,7 @@ Result<RunWriter> RunWriter::create(const std::string& path, Manifest manifest) 
   auto set_up = [&]() -> Status {
     RETURN_IF_ERROR(state->take_new_nodes());
     ASSIGN_OR_RETURN(state->lock, take_recorder_lock(state->directory));
-    RETURN_IF_ERROR(write_manifest(state->directory, state->manifest));
+    RETURN_IF_ERROR(state->save_manifest());
     RETURN_IF_ERROR(make_reserve(state->file(kReserveFile)));
     RETURN_IF_ERROR(state->open_database());
     return state->flush();
@@ -561,7 +364,7 @@ Status RunWriter::add(size_t node, const Sample& sample) {
   if (state_->last_sample >= static_cast<int64_t>(kMaxSamples))
     return input_error(cat("a run can have at most ", kMaxSamples, " samples"), "start a new run");
   for (const NewKey& key : sample.keys) RETURN_IF_ERROR(state_->take_key(node, key));
-  Pending& pending = state_->pending;
+  RunBatch& pending = state_->pending;
   int64_t id = state_->last_sample + 1;
   size_t rows = pending.rows.size();
   size_t cells = pending.cells.size();
