@@ -10,11 +10,6 @@ namespace culprit {
 constexpr int64_t kMinInterval = 50 * kNsPerMs;        // below this the sampler's own cost would be seen
 constexpr int64_t kMaxInterval = 3600 * kNsPerSecond;  // an hour
 
-// The first multiple of the interval after `wall_ns`: ticks do not drift and are the same on all nodes.
-constexpr int64_t next_tick(int64_t wall_ns, int64_t interval_ns) {
-  return (wall_ns / interval_ns + 1) * interval_ns;
-}
-
 // Ticks that have no sample between two samples of a node; the time of a sample is rounded to its tick.
 int64_t missing_ticks(int64_t earlier_ns, int64_t later_ns, int64_t interval_ns);
 

@@ -1,0 +1,51 @@
+// What is missing of one node's samples: missed ticks are counted, and a silence becomes a gap with its reason.
+// Missing is never zero: a gap is an event of the run, and nobody invents samples for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace culprit {
+
+struct Gap {
+  int64_t from_ns = 0;  // the last sample before it, or the start of the recording
+  int64_t to_ns = 0;    // the first sample after it, or the end of the recording
+  int64_t ticks = 0;    // without a sample
+  std::string reason;
+};
+std::string gap_text(const Gap& gap);  // "12 ticks without samples until 2026-11-15T22:40:01.000Z: not reachable: ..."
+
+class NodeTrack {
+ public:
+  NodeTrack(int64_t start_ns, int64_t interval_ns) : start_ns_(start_ns), interval_ns_(interval_ns) {}
+
+  // Times are ours (a node's clock offset is taken off before). Returns the gap that this sample ends.
+  std::optional<Gap> sample(int64_t t_ns, int64_t mono_ns);
+  // The node is silent, and why. The first reason of a silence counts: what follows are its consequences.
+  // Returns true when it was not silent before.
+  bool lost(const std::string& reason);
+  // The recording ends: the gap that is open.
+  std::optional<Gap> finish(int64_t end_ns);
+
+  bool silent() const { return !reason_.empty(); }
+  bool ever() const { return samples_ > 0; }
+  int64_t samples() const { return samples_; }
+  int64_t lost_ticks() const { return lost_ticks_; }
+  int64_t gaps() const { return gaps_; }
+  int64_t last_mono_ns() const { return last_mono_ns_; }  // when the last sample came; 0 before the first
+
+ private:
+  std::optional<Gap> close_gap(int64_t from_ns, int64_t to_ns, int64_t ticks);
+
+  int64_t start_ns_;
+  int64_t interval_ns_;
+  int64_t last_ns_ = 0;
+  int64_t last_mono_ns_ = 0;
+  int64_t samples_ = 0;
+  int64_t lost_ticks_ = 0;
+  int64_t gaps_ = 0;
+  std::string reason_;  // of the silence; empty: it is not silent
+};
+
+}  // namespace culprit
