@@ -1,0 +1,18 @@
+#include "cli/analysis.h"
+
+#include "base/text.h"
+
+namespace culprit {
+
+Status apply_parameters(const std::vector<std::string>& words, Parameters& parameters) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    const auto value =
+        equals == std::string::npos ? std::nullopt : parse_double(std::string_view(word).substr(equals + 1));
+    if (!value) return usage_error(cat("'", printable(word), "' is not a parameter"), "write it like --param k=3");
+    RETURN_IF_ERROR(parameters.set(std::string_view(word).substr(0, equals), *value));
+  }
+  return Ok{};
+}
+
+}  // namespace culprit

@@ -1,0 +1,15 @@
+// What train and diagnose share: options to a detector and its parameters, runs to series.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyse/detector.h"
+#include "cli/command.h"
+
+namespace culprit {
+
+// "name=value" words into parameters.
+Status apply_parameters(const std::vector<std::string>& words, Parameters& parameters);
+
+}  // namespace culprit

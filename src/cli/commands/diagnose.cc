@@ -1,0 +1,107 @@
+// culprit diagnose: which server is the culprit, which resource, since when, on what evidence.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cli/analysis.h"
+#include "explain/verdict_text.h"
+#include "store/profile_file.h"
+
+namespace culprit {
+
+namespace {
+
+struct Setup {
+  const DetectorInfo* detector = nullptr;
+  std::optional<Profile> profile;
+};
+
+// The profile says which detector; without a profile the baseline answers, because it needs none.
+Result<Setup> choose(const Args& args) {
+  Setup setup;
+  if (auto path = args.given("profile")) {
+    ASSIGN_OR_RETURN(setup.profile, read_profile(*path));
+  }
+  std::string name = setup.profile ? setup.profile->detector : "median_ratio";
+  if (auto asked = args.given("detector")) name = *asked;
+  ASSIGN_OR_RETURN(setup.detector, find_detector(name));
+  if (setup.profile && setup.profile->detector != name && setup.detector->train)
+    return usage_error(cat("the profile was trained for ", printable(setup.profile->detector), ", not for ", name));
+  return setup;
+}
+
+int exit_code(Answer answer) {
+  if (answer == Answer::culprit) return kExitCulprit;
+  return answer == Answer::healthy ? kExitHealthy : kExitUndecided;
+}
+
+void fill_in(const SeriesSet& series, const Setup& setup, Verdict& verdict) {
+  verdict.detector = setup.detector->name;
+  verdict.run = series.run;
+  verdict.origin = series.origin;
+  verdict.partial = series.partial;
+  verdict.servers = series.servers;
+  verdict.interval_ns = series.interval_ns;
+  verdict.ticks = static_cast<int64_t>(series.ticks);
+  verdict.from_ns = series.start_ns;
+  verdict.until_ns = series.time_of(series.ticks);
+  verdict.notes.insert(verdict.notes.end(), series.notes.begin(), series.notes.end());
+  if (setup.profile && setup.profile->simulated && series.origin != "simulated")
+    verdict.notes.push_back("the profile was trained on simulated runs, which says nothing about real servers");
+}
+
+void say_next(const Args& args, const Setup& setup, const Verdict& verdict) {
+  if (!setup.profile && setup.detector->name == "median_ratio" && !args.has("detector"))
+    say("hint: without a profile only the baseline answers; culprit train FAULT_FREE_RUN... makes one");
+  if (verdict.answer == Answer::culprit)
+    say(cat("next: culprit export ", args.positionals[0], " --format csv --out metrics.csv"));
+}
+
+Result<int> run(const Args& args) {
+  ASSIGN_OR_RETURN(const Setup setup, choose(args));
+  Parameters parameters(setup.detector->parameters);
+  if (setup.profile && setup.detector->train) RETURN_IF_ERROR(parameters.set_all(setup.profile->parameters));
+  RETURN_IF_ERROR(apply_parameters(args.all("param"), parameters));
+  SeriesOptions options;
+  options.exclude = args.all("exclude");
+  options.since = args.get("since");
+  options.until = args.get("until");
+  if (parameters.all().count("cwnd_span")) options.cwnd_span = parameters.integer("cwnd_span");
+
+  ASSIGN_OR_RETURN(const RunReader reader, RunReader::open(args.positionals[0]));
+  ASSIGN_OR_RETURN(const SeriesSet series, load_series(reader, options));
+  ASSIGN_OR_RETURN(Verdict verdict,
+                   setup.detector->diagnose(series, setup.profile ? &*setup.profile : nullptr, parameters));
+  fill_in(series, setup, verdict);
+  for (const std::string& note : reader.manifest().notes) verdict.notes.push_back(note);
+
+  print(args.has("json") ? verdict_json(verdict) : verdict_text(verdict));
+  if (!args.has("no-save")) {
+    if (Status saved = write_file_atomically(reader.path() + "/verdict.json", verdict_json(verdict)); !saved)
+      say(cat("note: verdict.json was not saved: ", saved.error().message()));
+  }
+  say_next(args, setup, verdict);
+  return exit_code(verdict.answer);
+}
+
+}  // namespace
+
+extern const CommandInfo command_diagnose;
+const CommandInfo command_diagnose = {
+    "diagnose",
+    "culprit servers, resource, onset and evidence",
+    {{"RUN", "the run to look at, also a partial one"}},
+    {{"profile", "FILE", "", "thresholds from culprit train"},
+     {"detector", "NAME", "", "another detector than the profile's (culprit list detectors)"},
+     {"param", "NAME=VALUE", "", "a parameter of the detector", true},
+     {"since", "TIME", "", "look only at what came later: a time, or +60s from the run's start"},
+     {"until", "TIME", "", "look only at what came earlier"},
+     {"exclude", "SERVER", "", "leave a server out", true},
+     {"json", "", "", "the verdict as JSON"},
+     {"no-save", "", "", "do not write verdict.json into the run"}},
+    "Exit code: 0 healthy, 10 culprit, 11 undecided, 1 could not run, 2 usage.",
+    run};
+
+}  // namespace culprit

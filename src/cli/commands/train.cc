@@ -1,0 +1,99 @@
+// culprit train: fault-free runs to a profile of thresholds.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cli/analysis.h"
+#include "store/profile_file.h"
+
+namespace culprit {
+
+namespace {
+
+// A run that says itself that it holds a fault teaches the detector to overlook it.
+Status refuse_faulty(const RunReader& run) {
+  const auto& truth = run.manifest().truth;
+  auto fault = truth.find("fault");
+  bool faulty = fault != truth.end() && fault->second != "none";
+  ASSIGN_OR_RETURN(const std::vector<Event> events, run.events());
+  for (const Event& event : events) faulty |= event.kind == "fault";
+  if (!faulty) return Ok{};
+  return input_error(cat(run.path(), " holds an injected fault"),
+                     "train on fault-free runs, or add --even-faulty if you know better");
+}
+
+Result<std::vector<SeriesSet>> load_all(const Args& args, int cwnd_span) {
+  std::vector<SeriesSet> all;
+  SeriesOptions options;
+  options.exclude = args.all("exclude");
+  options.cwnd_span = cwnd_span;
+  for (const std::string& path : args.positionals) {
+    ASSIGN_OR_RETURN(const RunReader run, RunReader::open(path));
+    if (!args.has("even-faulty")) RETURN_IF_ERROR(refuse_faulty(run));
+    ASSIGN_OR_RETURN(SeriesSet series, load_series(run, options));
+    if (!all.empty() && series.interval_ns != all.front().interval_ns)
+      return input_error(cat(path, " was sampled at another interval than ", args.positionals.front()),
+                         "train on runs of one interval");
+    all.push_back(std::move(series));
+  }
+  return all;
+}
+
+std::string metric_line(const std::string& metric, const std::map<std::string, std::map<std::string, double>>& rows,
+                        double weak) {
+  const auto& any = rows.at("*");
+  if (any.count("fraction")) return fmt::format("  {:<18} fraction {:.2f} of the median\n", metric, any.at("fraction"));
+  double low = 1e300, high = 0;
+  std::string weaklings;
+  for (const auto& [server, row] : rows) {
+    if (server == "*") continue;
+    low = std::min(low, row.at("used"));
+    high = std::max(high, row.at("used"));
+    if (row.at("used") > weak) weaklings += " " + server;
+  }
+  if (rows.size() == 1) low = high = any.at("used");
+  std::string line = fmt::format("  {:<18} thresholds {:.1f} to {:.1f}\n", metric, low, high);
+  if (!weaklings.empty())
+    line += fmt::format("    weak (they differ too much from their peers to be judged well):{}\n", weaklings);
+  return line;
+}
+
+Result<int> run(const Args& args) {
+  ASSIGN_OR_RETURN(const DetectorInfo* detector, find_detector(args.get("detector")));
+  if (!detector->train) return usage_error(cat(detector->name, " needs no training"));
+  Parameters parameters(detector->parameters);
+  RETURN_IF_ERROR(apply_parameters(args.all("param"), parameters));
+  ASSIGN_OR_RETURN(const std::vector<SeriesSet> runs, load_all(args, parameters.integer("cwnd_span")));
+  ASSIGN_OR_RETURN(const Profile profile, detector->train(runs, parameters));
+  RETURN_IF_ERROR(write_file_atomically(args.get("out"), format_profile(profile)));
+  if (args.has("json")) {
+    print(format_profile(profile));
+  } else {
+    print(fmt::format("trained {} on {} run{}:\n", detector->name, runs.size(), runs.size() == 1 ? "" : "s"));
+    for (const auto& [metric, rows] : profile.thresholds) print(metric_line(metric, rows, parameters["weak"]));
+  }
+  if (profile.simulated) say("note: trained on simulated runs, so it is good for simulated runs only");
+  say(cat("next: culprit diagnose RUN --profile ", args.get("out")));
+  return kExitHealthy;
+}
+
+}  // namespace
+
+extern const CommandInfo command_train;
+const CommandInfo command_train = {
+    "train",
+    "fault-free runs -> a profile of thresholds",
+    {{"RUN", "a run without a fault, under the heaviest load the servers get", true, true}},
+    {{"out", "FILE", "culprit.profile", "the profile to write"},
+     {"detector", "NAME", "fast10", "what to train (culprit list detectors)"},
+     {"param", "NAME=VALUE", "", "a parameter of the detector", true},
+     {"exclude", "SERVER", "", "leave a server out", true},
+     {"even-faulty", "", "", "take runs that say they hold a fault"},
+     {"json", "", "", "print the profile"}},
+    "Several runs of several workloads make a better profile: the thresholds lie above\n"
+    "whatever difference between healthy servers the runs show.",
+    run};
+
+}  // namespace culprit
