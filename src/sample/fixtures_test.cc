@@ -24,7 +24,8 @@ std::string sample_text(const std::string& root) {
   sample.t_ns = sample.mono_ns = sample.cost_ns = 1;
   std::string text = format_stream_header("TEST", environment(env));
   format_sample(sample, text);
-  for (size_t at = text.find(root); at != std::string::npos; at = text.find(root)) text.replace(at, root.size(), "ROOT");
+  for (size_t at = text.find(root); at != std::string::npos; at = text.find(root))
+    text.replace(at, root.size(), "ROOT");
   return text;
 }
 

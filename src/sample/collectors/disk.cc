@@ -118,7 +118,7 @@ class DiskCollector : public Collector {
   void collect_device(Sample& sample, Device& device, std::string_view fields) {
     Row row;
     if (!device.wanted || !parse_fields(fields, row)) return;
-    if (device.key == 0 && is_idle(row)) return;
+    if (device.key == 0 && wanted_.empty() && is_idle(row)) return;  // a named one is idle, not absent
     if (device.key == 0) announce(sample, device);
     unwrap_times(device, row);
     sample.add(source_disk, device.key, row);

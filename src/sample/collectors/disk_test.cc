@@ -124,5 +124,10 @@ TEST(Disk, AppearsWithItsFirstActivityAndStays) {
   EXPECT_EQ(disk.tick().rows.size(), 1u) << "a known device that was reset is not a gap";
 }
 
+TEST(Disk, ANamedOneIsThereFromTheStart) {
+  Disk disk(env_of(fixture("old"), {"sr0"}));
+  EXPECT_EQ(disk.tick().rows.size(), 1u) << "idle is not the same as no data";
+}
+
 }  // namespace
 }  // namespace culprit

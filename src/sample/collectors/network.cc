@@ -75,7 +75,8 @@ class NetworkCollector : public Collector {
     Row row;
     if (!interface.wanted || !parse_fields(fields, row)) return;
     if (interface.key == 0) {
-      if (std::all_of(row.begin(), row.end(), [](int64_t value) { return value == 0; })) return;
+      bool idle = std::all_of(row.begin(), row.end(), [](int64_t value) { return value == 0; });
+      if (idle && wanted_.empty()) return;  // a named one is idle, not absent
       announce(sample, interface);
     }
     sample.add(source_nic, interface.key, row);

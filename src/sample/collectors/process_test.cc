@@ -92,15 +92,17 @@ TEST(Process, ANewDaemonIsFoundWithinHalfAMinute) {
   EXPECT_EQ(process.tick(32).rows.size(), 3u);
 }
 
-TEST(Process, ARestartIsFoundSooner) {
+TEST(Process, ARestartIsFoundWithinSeconds) {
   TestTree tree("stacked");
   Process process(tree.root());
   process.tick(1);
-  tree.remove("proc/4711");
-  tree.remove("proc/4800");
-  // The files that are open outlive their names here, unlike in /proc: the end shows in the table's next look.
-  process.tick(32);
-  EXPECT_THAT(process.sample.rows, IsEmpty());
+  tree.write("proc/4711/stat", "");  // as good as gone: an open file of /proc fails to read then
+  EXPECT_EQ(process.tick(2).rows.size(), 1u);
+  EXPECT_EQ(process.tick(3).rows.size(), 1u) << "looked, and not there yet";
+  tree.write("proc/4712/comm", "glusterfsd\n");
+  tree.write("proc/4712/stat", stat_line(4712, 7));
+  EXPECT_EQ(process.tick(5).rows.size(), 1u);
+  EXPECT_EQ(process.tick(9).rows.size(), 2u);
 }
 
 TEST(StatField, CountsBehindTheName) {
