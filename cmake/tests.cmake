@@ -19,13 +19,14 @@ foreach(case_file ${case_files})
   set_tests_properties(case_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 
-# A system script gets the build folder as its argument. Scripts whose name begins with _ are their library. They
-# measure and make load, so each has the machine for itself.
+# A system script gets the build folder as its argument; NAME_common.py is what several share. They measure and make load,
+# so each has the machine for itself.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/system/*.py)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
-  if(NOT name MATCHES "^_")
+  if(NOT name MATCHES "_common$")
     add_test(NAME system_${name} COMMAND ${Python3_EXECUTABLE} ${script} ${CMAKE_BINARY_DIR})
-    set_tests_properties(system_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 RUN_SERIAL ON)
+    set_tests_properties(system_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 RUN_SERIAL ON
+                         ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
   endif()
 endforeach()
