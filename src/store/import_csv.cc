@@ -82,7 +82,8 @@ class RecordReader {
 };
 
 Status RecordReader::grow(int c) {
-  if (++used_ > kMaxRecordBytes) return at("the line is longer than 1 MB", "is this a CSV file? docs/formats/csv.md shows one");
+  if (++used_ > kMaxRecordBytes)
+    return at("the line is longer than 1 MB", "is this a CSV file? docs/formats/csv.md shows one");
   fields_.back() += static_cast<char>(c);
   return Ok{};
 }
@@ -110,7 +111,8 @@ Status RecordReader::read_record() {
       return Ok{};
     }
     if (c == ',') {
-      if (++used_; fields_.size() >= kMaxFields) return at("the line has more than 1000 fields", "is this the right file?");
+      if (++used_; fields_.size() >= kMaxFields)
+        return at("the line has more than 1000 fields", "is this the right file?");
       fields_.emplace_back();
     } else if (c == '"' && trim(fields_.back()).empty()) {
       fields_.back().clear();
@@ -129,16 +131,20 @@ void RecordReader::skip_comment() {
 // The UTF-8 byte order mark that some spreadsheets write.
 void RecordReader::skip_mark() {
   for (int expected : {0xef, 0xbb, 0xbf})
-    if (bytes_.peek() == expected) bytes_.get();
-    else return;
+    if (bytes_.peek() == expected)
+      bytes_.get();
+    else
+      return;
 }
 
 Result<bool> RecordReader::next() {
   if (first_) skip_mark();
   first_ = false;
   while (bytes_.peek() == '#' || bytes_.peek() == '\n' || bytes_.peek() == '\r') {
-    if (bytes_.peek() == '#') skip_comment();
-    else if (bytes_.get() == '\n') ++line_;
+    if (bytes_.peek() == '#')
+      skip_comment();
+    else if (bytes_.get() == '\n')
+      ++line_;
   }
   record_line_ = line_;
   bool more = bytes_.peek() >= 0;
@@ -167,15 +173,17 @@ Status read_header(const RecordReader& record, const std::string& file, ImportTa
       continue;
     }
     int& at = header.at[static_cast<size_t>(found - kNames.begin())];
-    if (at >= 0) return record.at(cat("the header has two columns named ", name), "every column needs a name of its own");
+    if (at >= 0)
+      return record.at(cat("the header has two columns named ", name), "every column needs a name of its own");
     at = static_cast<int>(i);
   }
   for (size_t i = 0; i < kColumns; ++i) {
     if (!kNeeded[i] || header.at[i] >= 0) continue;
     std::string near = did_you_mean(kNames[i], extra);
     return record.at(cat("the header has no column named ", kNames[i]),
-                     near.empty() ? "the first line must be time,node,source,device,metric,value: see docs/formats/csv.md"
-                                  : cat("rename the column '", near, "' to ", kNames[i]));
+                     near.empty()
+                         ? "the first line must be time,node,source,device,metric,value: see docs/formats/csv.md"
+                         : cat("rename the column '", near, "' to ", kNames[i]));
   }
   if (!extra.empty()) table.note(cat(file, ": columns not used: ", join(extra, ", ")));
   return Ok{};
@@ -225,15 +233,19 @@ Result<double> RowReader::number(bool known) {
   std::string_view text = field(kValue);
   if (text.starts_with("+")) text.remove_prefix(1);
   auto value = parse_double(text);
-  if (!value) return record_.at(cat("'", printable(text), "' is not a number"), "use a point for decimals; leave the field empty where there is no value");
+  if (!value)
+    return record_.at(cat("'", printable(text), "' is not a number"),
+                      "use a point for decimals; leave the field empty where there is no value");
   if (*value < 0 && known)
-    return record_.at(cat(field(kMetric), " is negative"), "rates and times cannot be; leave the field empty where there is no value");
+    return record_.at(cat(field(kMetric), " is negative"),
+                      "rates and times cannot be; leave the field empty where there is no value");
   return *value;
 }
 
 Status RowReader::row() {
   if (record_.fields().size() != header_.fields)
-    return record_.at(cat("the line has ", record_.fields().size(), " fields, the header ", header_.fields), "quote fields that hold a comma");
+    return record_.at(cat("the line has ", record_.fields().size(), " fields, the header ", header_.fields),
+                      "quote fields that hold a comma");
   auto t_ns = parse_time(field(kTime));
   if (!t_ns) return record_.at(t_ns.error().what, t_ns.error().hint);
   auto node = table_.node(field(kNode));
@@ -242,7 +254,8 @@ Status RowReader::row() {
   bool known = find_metric(metric) != nullptr;
   auto series = table_.series(*node, field(kDevice), metric);
   if (!series) return record_.at(series.error().what, series.error().hint);
-  if (!known && unknown_.size() < 20 && std::find(unknown_.begin(), unknown_.end(), metric) == unknown_.end()) unknown_.emplace_back(metric);
+  if (!known && unknown_.size() < 20 && std::find(unknown_.begin(), unknown_.end(), metric) == unknown_.end())
+    unknown_.emplace_back(metric);
   if (says_missing(field(kValue))) {
     ++missing_;
     return Ok{};
@@ -252,12 +265,15 @@ Status RowReader::row() {
 }
 
 void RowReader::say_what_was_odd() {
-  if (missing_ > 0) table_.note(cat(file_, ": ", missing_, missing_ == 1 ? " value is missing" : " values are missing", " (empty, NaN or infinite)"));
+  if (missing_ > 0)
+    table_.note(cat(file_, ": ", missing_, missing_ == 1 ? " value is missing" : " values are missing",
+                    " (empty, NaN or infinite)"));
   std::vector<std::string> known;
   for (const MetricInfo& metric : metrics()) known.emplace_back(metric.name);
   for (const std::string& name : unknown_) {
     std::string near = did_you_mean(name, known);
-    table_.note(cat("metric '", printable(name), "' is kept, but nothing here uses it", near.empty() ? "" : cat("; did you mean '", near, "'?")));
+    table_.note(cat("metric '", printable(name), "' is kept, but nothing here uses it",
+                    near.empty() ? "" : cat("; did you mean '", near, "'?")));
   }
 }
 
@@ -266,7 +282,9 @@ void RowReader::say_what_was_odd() {
 Status import_csv(const ReadFn& read, const std::string& name_for_errors, ImportTable& table) {
   RecordReader record(read, name_for_errors);
   ASSIGN_OR_RETURN(bool any, record.next());
-  if (!any) return input_error(cat(name_for_errors, " is empty"), "the first line must be time,node,source,device,metric,value");
+  if (!any)
+    return input_error(cat(name_for_errors, " is empty"),
+                       "the first line must be time,node,source,device,metric,value");
   Header header;
   RETURN_IF_ERROR(read_header(record, name_for_errors, table, header));
   RowReader rows(record, name_for_errors, header, table);

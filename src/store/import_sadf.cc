@@ -20,12 +20,34 @@ namespace culprit {
 
 namespace {
 
-constexpr size_t kMaxDepth = 64;           // sadf needs 9
+constexpr size_t kMaxDepth = 64;  // sadf needs 9
 constexpr size_t kMaxDevicesPerTick = 100'000;
-constexpr double kLargest = 1e15;          // a rate above it is a counter that was reset, as old sysstat prints it
+constexpr double kLargest = 1e15;  // a rate above it is a counter that was reset, as old sysstat prints it
 
-enum class Context { root, top, sysstat, hosts, host, statistics, tick, timestamp, disks, disk, network, nics, nic, etcp,
-                     cpus, cpu, psi, psi_io, restarts, restart, boot, ignored };
+enum class Context {
+  root,
+  top,
+  sysstat,
+  hosts,
+  host,
+  statistics,
+  tick,
+  timestamp,
+  disks,
+  disk,
+  network,
+  nics,
+  nic,
+  etcp,
+  cpus,
+  cpu,
+  psi,
+  psi_io,
+  restarts,
+  restart,
+  boot,
+  ignored
+};
 
 struct Step {
   Context parent;
@@ -63,11 +85,29 @@ Context child_of(Context parent, std::string_view key) {
 }
 
 // Slots of a device's values; the names are ours.
-enum Slot { tps, rd_sec, wr_sec, avgrq_sz, avgqu_sz, await, svctm, util, rxpck, txpck, rxbyt, txbyt, retrans, idle, iowait,
-            steal, io_pressure, kSlots };
+enum Slot {
+  tps,
+  rd_sec,
+  wr_sec,
+  avgrq_sz,
+  avgqu_sz,
+  await,
+  svctm,
+  util,
+  rxpck,
+  txpck,
+  rxbyt,
+  txbyt,
+  retrans,
+  idle,
+  iowait,
+  steal,
+  io_pressure,
+  kSlots
+};
 constexpr std::array<std::string_view, kSlots> kMetricNames = {
-    "tps",   "rd_sec", "wr_sec", "avgrq-sz", "avgqu-sz", "await",    "svctm", "util", "rxpck",
-    "txpck", "rxbyt",  "txbyt",  "retrans",  "cpu_busy", "",         "steal", "io_pressure"};
+    "tps",   "rd_sec", "wr_sec", "avgrq-sz", "avgqu-sz", "await", "svctm", "util",       "rxpck",
+    "txpck", "rxbyt",  "txbyt",  "retrans",  "cpu_busy", "",      "steal", "io_pressure"};
 
 struct Field {
   Context context;
@@ -79,32 +119,19 @@ struct Field {
 
 // sysstat's kB are 1024 bytes, sectors 512: both as in its sources.
 constexpr Field kFields[] = {
-    {Context::disk, "tps", tps, 1, false},
-    {Context::disk, "rd_sec", rd_sec, 1, false},
-    {Context::disk, "rkB", rd_sec, 2, true},
-    {Context::disk, "wr_sec", wr_sec, 1, false},
-    {Context::disk, "wkB", wr_sec, 2, true},
-    {Context::disk, "avgrq-sz", avgrq_sz, 1, false},
-    {Context::disk, "areq-sz", avgrq_sz, 2, true},
-    {Context::disk, "avgqu-sz", avgqu_sz, 1, false},
-    {Context::disk, "aqu-sz", avgqu_sz, 1, true},
-    {Context::disk, "await", await, 1, false},
-    {Context::disk, "svctm", svctm, 1, false},
-    {Context::disk, "util-percent", util, 1, false},
-    {Context::disk, "%util", util, 1, true},
-    {Context::disk, "util", util, 1, true},
-    {Context::nic, "rxpck", rxpck, 1, false},
-    {Context::nic, "txpck", txpck, 1, false},
-    {Context::nic, "rxbyt", rxbyt, 1, false},
-    {Context::nic, "rxkB", rxbyt, 1024, true},
-    {Context::nic, "txbyt", txbyt, 1, false},
-    {Context::nic, "txkB", txbyt, 1024, true},
-    {Context::etcp, "retrans", retrans, 1, false},
-    {Context::etcp, "retrseg", retrans, 1, true},
-    {Context::cpu, "idle", idle, 1, false},
-    {Context::cpu, "iowait", iowait, 1, false},
-    {Context::cpu, "steal", steal, 1, false},
-    {Context::psi_io, "some_avg", io_pressure, 1, false},
+    {Context::disk, "tps", tps, 1, false},         {Context::disk, "rd_sec", rd_sec, 1, false},
+    {Context::disk, "rkB", rd_sec, 2, true},       {Context::disk, "wr_sec", wr_sec, 1, false},
+    {Context::disk, "wkB", wr_sec, 2, true},       {Context::disk, "avgrq-sz", avgrq_sz, 1, false},
+    {Context::disk, "areq-sz", avgrq_sz, 2, true}, {Context::disk, "avgqu-sz", avgqu_sz, 1, false},
+    {Context::disk, "aqu-sz", avgqu_sz, 1, true},  {Context::disk, "await", await, 1, false},
+    {Context::disk, "svctm", svctm, 1, false},     {Context::disk, "util-percent", util, 1, false},
+    {Context::disk, "%util", util, 1, true},       {Context::disk, "util", util, 1, true},
+    {Context::nic, "rxpck", rxpck, 1, false},      {Context::nic, "txpck", txpck, 1, false},
+    {Context::nic, "rxbyt", rxbyt, 1, false},      {Context::nic, "rxkB", rxbyt, 1024, true},
+    {Context::nic, "txbyt", txbyt, 1, false},      {Context::nic, "txkB", txbyt, 1024, true},
+    {Context::etcp, "retrans", retrans, 1, false}, {Context::etcp, "retrseg", retrans, 1, true},
+    {Context::cpu, "idle", idle, 1, false},        {Context::cpu, "iowait", iowait, 1, false},
+    {Context::cpu, "steal", steal, 1, false},      {Context::psi_io, "some_avg", io_pressure, 1, false},
 };
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -130,7 +157,8 @@ struct Stamp {
 // nlohmann's SAX interface; false from any of them stops the parser.
 class SadfHandler {
  public:
-  SadfHandler(SadfImport& import, std::string file, JsonBytes& bytes) : import_(import), table_(import.table_), file_(std::move(file)), bytes_(bytes) {}
+  SadfHandler(SadfImport& import, std::string file, JsonBytes& bytes)
+      : import_(import), table_(import.table_), file_(std::move(file)), bytes_(bytes) {}
 
   bool null() { return true; }
   bool boolean(bool) { return true; }
@@ -156,7 +184,9 @@ class SadfHandler {
 
  private:
   Context here() const { return stack_.empty() ? Context::root : stack_.back(); }
-  Error at(std::string_view what, std::string hint) const { return input_error(cat(file_, ", line ", bytes_.line(), ": ", what), std::move(hint)); }
+  Error at(std::string_view what, std::string hint) const {
+    return input_error(cat(file_, ", line ", bytes_.line(), ": ", what), std::move(hint));
+  }
   bool fail(Error error) {
     error_ = std::move(error);
     return false;
@@ -194,11 +224,13 @@ class SadfHandler {
 };
 
 bool SadfHandler::open() {
-  if (stack_.size() >= kMaxDepth) return fail(at("the nesting is deeper than sadf's ever is", "is this the output of sadf -j?"));
+  if (stack_.size() >= kMaxDepth)
+    return fail(at("the nesting is deeper than sadf's ever is", "is this the output of sadf -j?"));
   // Inside an array key_ still holds the last key of an element; elements have no key.
   Context parent = here();
-  bool element = parent == Context::root || parent == Context::hosts || parent == Context::statistics || parent == Context::disks ||
-                 parent == Context::nics || parent == Context::cpus || parent == Context::restarts;
+  bool element = parent == Context::root || parent == Context::hosts || parent == Context::statistics ||
+                 parent == Context::disks || parent == Context::nics || parent == Context::cpus ||
+                 parent == Context::restarts;
   Context child = child_of(parent, element ? std::string_view() : std::string_view(key_));
   stack_.push_back(child);
   if (child == Context::host) {
@@ -212,8 +244,10 @@ bool SadfHandler::open() {
     stamp_ = {};
   } else if (child == Context::boot) {
     stamp_ = {};
-  } else if (child == Context::disk || child == Context::nic || child == Context::etcp || child == Context::cpu || child == Context::psi_io) {
-    if (rows_.size() >= kMaxDevicesPerTick) return fail(at("a tick has more than 100000 devices", "is this the output of sadf -j?"));
+  } else if (child == Context::disk || child == Context::nic || child == Context::etcp || child == Context::cpu ||
+             child == Context::psi_io) {
+    if (rows_.size() >= kMaxDevicesPerTick)
+      return fail(at("a tick has more than 100000 devices", "is this the output of sadf -j?"));
     rows_.emplace_back();
     rows_.back().context = child;
   }
@@ -236,7 +270,8 @@ bool SadfHandler::close() {
 bool SadfHandler::number(double value) {
   if (here() == Context::timestamp || here() == Context::boot) {
     if (key_ == "utc") stamp_.utc = value != 0;
-    if (key_ == "interval") stamp_.interval_s = value > 0 && value < 1e6 ? value : 0;  // sysstat 10 prints 2^64/100 at first
+    if (key_ == "interval")
+      stamp_.interval_s = value > 0 && value < 1e6 ? value : 0;  // sysstat 10 prints 2^64/100 at first
     return true;
   }
   for (const Field& field : kFields) {
@@ -274,7 +309,8 @@ bool SadfHandler::string(std::string& text) {
     case Context::cpu:
       if (key_ == "cpu" || key_ == "number") rows_.back().device = text;
       break;
-    default: break;
+    default:
+      break;
   }
   return true;
 }
@@ -283,7 +319,9 @@ Result<int64_t> SadfHandler::time_of(const Stamp& stamp) {
   if (stamp.date.empty() || stamp.time.empty())
     return at("a record has no date and time", "sadf -j writes both; was the file edited?");
   auto t_ns = parse_time(cat(stamp.date, " ", stamp.time));
-  if (!t_ns) return at(cat("'", printable(cat(stamp.date, " ", stamp.time)), "' is not a date and time"), "sadf writes them like 2026-11-15 and 22:40:01; set LC_ALL=C or S_TIME_FORMAT=ISO");
+  if (!t_ns)
+    return at(cat("'", printable(cat(stamp.date, " ", stamp.time)), "' is not a date and time"),
+              "sadf writes them like 2026-11-15 and 22:40:01; set LC_ALL=C or S_TIME_FORMAT=ISO");
   return *t_ns;
 }
 
@@ -315,7 +353,9 @@ Status SadfHandler::add_disk_times(size_t node, const Row& row) {
 Status SadfHandler::add_row(size_t node, const Row& row) {
   if (row.context == Context::cpu) {
     if (row.device != "all" && row.device != "-1") return Ok{};
-    if (row.has(idle)) RETURN_IF_ERROR(put(node, row, idle, std::max(0.0, 100 - row.values[idle] - (row.has(iowait) ? row.values[iowait] : 0))));
+    if (row.has(idle))
+      RETURN_IF_ERROR(
+          put(node, row, idle, std::max(0.0, 100 - row.values[idle] - (row.has(iowait) ? row.values[iowait] : 0))));
     return row.has(steal) ? put(node, row, steal, row.values[steal]) : Status(Ok{});
   }
   if (row.device.empty() && (row.context == Context::disk || row.context == Context::nic))
@@ -347,8 +387,12 @@ Status SadfHandler::end_host() {
     table_.note(cat(file_, ": host ", printable(host_), " has no statistics"));
     return Ok{};
   }
-  if (backwards_ > 0) table_.note(cat(file_, ": the time of ", host_, " does not go forward at ", backwards_, " places; records are sorted"));
-  if (odd_ > 0) table_.note(cat(file_, ": ", odd_, " values of ", host_, " are negative or absurd, as after a counter's reset; they are left out"));
+  if (backwards_ > 0)
+    table_.note(
+        cat(file_, ": the time of ", host_, " does not go forward at ", backwards_, " places; records are sorted"));
+  if (odd_ > 0)
+    table_.note(cat(file_, ": ", odd_, " values of ", host_,
+                    " are negative or absurd, as after a counter's reset; they are left out"));
   backwards_ = odd_ = 0;
   Status done = import_.close_section(host_, section_);
   ticks_ = 0;
@@ -358,17 +402,22 @@ Status SadfHandler::end_host() {
 Status SadfHandler::explain_parse_error() const {
   std::string shown = printable(trim(bad_token_), 40);
   if (bad_token_.find("file-utc-time") != std::string::npos)
-    return at("a comma is missing before \"file-utc-time\"", "sadf of sysstat 10.2.1 forgets it: put it there, or use another sadf on the same data file");
-  return at(cat("the file is not JSON from here on: '", shown, "'"), "give the unchanged output of sadf -j, one sadf per file");
+    return at("a comma is missing before \"file-utc-time\"",
+              "sadf of sysstat 10.2.1 forgets it: put it there, or use another sadf on the same data file");
+  return at(cat("the file is not JSON from here on: '", shown, "'"),
+            "give the unchanged output of sadf -j, one sadf per file");
 }
 
 Status SadfHandler::finish(bool parsed) {
   if (bytes_.error()) return *bytes_.error();
   if (error_) return *error_;
-  if (bytes_.token_too_long()) return at("a single text or number is longer than 64 kB", "is this the output of sadf -j?");
-  if (!parsed && bytes_.bytes() == 0) return input_error(cat(file_, " is empty"), "make it with: sadf -j FILE -- -d -n DEV,ETCP");
+  if (bytes_.token_too_long())
+    return at("a single text or number is longer than 64 kB", "is this the output of sadf -j?");
+  if (!parsed && bytes_.bytes() == 0)
+    return input_error(cat(file_, " is empty"), "make it with: sadf -j FILE -- -d -n DEV,ETCP");
   if (!parsed && !bytes_.input_ended()) return explain_parse_error();
-  if (!parsed && all_ticks_ == 0) return input_error(cat(file_, " is cut off before its first record"), "was sadf killed? Run it again");
+  if (!parsed && all_ticks_ == 0)
+    return input_error(cat(file_, " is cut off before its first record"), "was sadf killed? Run it again");
   if (!parsed) {
     table_.note(cat(file_, " is cut off after ", format_time(t_ns_), "; all records up to there are imported"));
     if (ticks_ > 0) RETURN_IF_ERROR(end_host());
@@ -395,7 +444,8 @@ Status SadfImport::close_section(const std::string& host, const Section& section
     return input_error(cat(section.file, " and ", clash->file, " both have records of ", host, " at the same time"),
                        "two servers with one name? Change \"nodename\" in one of the files");
   if (!section.utc)
-    table_.note(cat("times of ", host, " are its local time", section.timezone.empty() ? "" : cat(" (", printable(section.timezone), ")"),
+    table_.note(cat("times of ", host, " are its local time",
+                    section.timezone.empty() ? "" : cat(" (", printable(section.timezone), ")"),
                     ", taken for UTC; sadf without -t or -T writes UTC"));
   const Section& first = sections_.begin()->second.empty() ? section : sections_.begin()->second.begin()->second;
   if (first.utc != section.utc || (!section.utc && first.timezone != section.timezone))

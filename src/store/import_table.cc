@@ -21,13 +21,15 @@ namespace {
 
 constexpr size_t kMaxNodes = 100'000;
 constexpr size_t kMaxNameBytes = 255;  // of a device or metric; the kernel's own are shorter
-constexpr size_t kMaxNotes = 200;      // a hostile file must not fill the manifest
+constexpr int64_t kLatestNs = int64_t{4'102'444'800} * kNsPerSecond;  // 2100; a run cannot hold much later ones
+constexpr size_t kMaxNotes = 200;                                     // a hostile file must not fill the manifest
 
 Status check_word(std::string_view word, std::string_view noun) {
   bool bad = word.size() > kMaxNameBytes;
   for (char c : word) bad = bad || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   if (!bad) return Ok{};
-  return input_error(cat("'", printable(word), "' cannot be the name of a ", noun), "no control characters, at most 255 bytes");
+  return input_error(cat("'", printable(word), "' cannot be the name of a ", noun),
+                     "no control characters, at most 255 bytes");
 }
 
 // Keeps the last of several values at one time; false when two of them differ.
@@ -79,7 +81,8 @@ ReadFn read_bytes_from(std::string_view text) {
 Result<size_t> ImportTable::node(std::string_view name) {
   if (auto found = node_ids_.find(name); found != node_ids_.end()) return found->second;
   RETURN_IF_ERROR(check_node_name(name));
-  if (nodes_.size() >= kMaxNodes) return input_error("the input has more than 100000 nodes", "is the node column the right one?");
+  if (nodes_.size() >= kMaxNodes)
+    return input_error("the input has more than 100000 nodes", "is the node column the right one?");
   nodes_.emplace_back(name);
   node_ids_.emplace(name, nodes_.size() - 1);
   return nodes_.size() - 1;
@@ -92,15 +95,19 @@ Result<size_t> ImportTable::series(size_t node, std::string_view device, std::st
   RETURN_IF_ERROR(check_word(metric, "metric"));
   if (metric.empty()) return input_error("a metric's name is empty", "metrics are named as in 'culprit list metrics'");
   if (series_.size() >= kMaxImportSeries)
-    return input_error(cat("the input has more than ", kMaxImportSeries, " different devices and metrics"), "is a column in the wrong place?");
+    return input_error(cat("the input has more than ", kMaxImportSeries, " different devices and metrics"),
+                       "is a column in the wrong place?");
   series_.push_back({node, std::string(device), std::string(metric), {}});
   series_ids_.emplace(std::move(key), series_.size() - 1);
   return series_.size() - 1;
 }
 
 Status ImportTable::add(size_t series, int64_t t_ns, double value) {
+  if (t_ns < 0 || t_ns > kLatestNs)
+    return input_error(cat("the time ", format_time(t_ns), " is not of this age"), "times go from 1970 to 2100");
   if (values_ >= max_values_)
-    return input_error(cat("the input has more than ", max_values_, " values"), "import it in parts, for example hour by hour");
+    return input_error(cat("the input has more than ", max_values_, " values"),
+                       "import it in parts, for example hour by hour");
   ++values_;
   series_[series].values.push_back({t_ns, value});
   return Ok{};

@@ -30,13 +30,15 @@ Status sadf(std::string_view text, ImportTable& table, const std::string& name =
   return table.finish(false);
 }
 
-const ImportSeries* find(const ImportTable& table, std::string_view node, std::string_view device, std::string_view metric) {
+const ImportSeries* find(const ImportTable& table, std::string_view node, std::string_view device,
+                         std::string_view metric) {
   for (const ImportSeries& one : table.all())
     if (table.nodes()[one.node] == node && one.device == device && one.metric == metric) return &one;
   return nullptr;
 }
 
-std::vector<double> values(const ImportTable& table, std::string_view node, std::string_view device, std::string_view metric) {
+std::vector<double> values(const ImportTable& table, std::string_view node, std::string_view device,
+                           std::string_view metric) {
   std::vector<double> out;
   if (const ImportSeries* one = find(table, node, device, metric))
     for (const TimedValue& value : one->values) out.push_back(value.value);
@@ -70,9 +72,10 @@ TEST(ImportCsv, ColumnsInAnyOrder) {
 
 TEST(ImportCsv, QuotesMarksCommentsAndLineEnds) {
   ImportTable table;
-  auto done = csv("\xef\xbb\xbf# made by hand\r\n\r\ntime,node,source,device,metric,value,\"a \"\"comment\"\"\"\r\n"
-                  "100,s1,disk,\"sd\"\"a,1\",await,3,\"two\nlines\"\r\n# in between\r\n101,\"s1\",disk,\"sd\"\"a,1\",await, 4 ,x",
-                  table);
+  auto done = csv(
+      "\xef\xbb\xbf# made by hand\r\n\r\ntime,node,source,device,metric,value,\"a \"\"comment\"\"\"\r\n"
+      "100,s1,disk,\"sd\"\"a,1\",await,3,\"two\nlines\"\r\n# in between\r\n101,\"s1\",disk,\"sd\"\"a,1\",await, 4 ,x",
+      table);
   ASSERT_TRUE(done) << done.error().message();
   EXPECT_THAT(values(table, "s1", "sd\"a,1", "await"), ElementsAre(3, 4));
   EXPECT_THAT(table.notes(), Contains(HasSubstr("columns not used: a \"comment\"")));
@@ -87,14 +90,17 @@ TEST(ImportCsv, RowsInAnyOrderAreSorted) {
 
 TEST(ImportCsv, MissingValuesAreCountedNotZero) {
   ImportTable table;
-  ASSERT_TRUE(csv("time,node,metric,value\n1,s1,await,NaN\n2,s1,await,\n3,s1,await,-inf\n4,s1,await,7\n5,s1,await,Infinity\n", table));
+  ASSERT_TRUE(
+      csv("time,node,metric,value\n1,s1,await,NaN\n2,s1,await,\n3,s1,await,-inf\n4,s1,await,7\n5,s1,await,Infinity\n",
+          table));
   EXPECT_THAT(values(table, "s1", "", "await"), ElementsAre(7));
   EXPECT_THAT(table.notes(), Contains(HasSubstr("4 values are missing")));
 }
 
 TEST(ImportCsv, OtherNamesOfMetrics) {
   ImportTable table;
-  ASSERT_TRUE(csv("time,node,metric,value\n1,s1,%util,50\n1,s1,cwnd,10\n1,s1,rd_sec/s,8\n1,s1,frobs,-8\n1,s1,awiat,8\n", table));
+  ASSERT_TRUE(csv("time,node,metric,value\n1,s1,%util,50\n1,s1,cwnd,10\n1,s1,rd_sec/s,8\n1,s1,frobs,-8\n1,s1,awiat,8\n",
+                  table));
   EXPECT_THAT(values(table, "s1", "", "util"), ElementsAre(50));
   EXPECT_THAT(values(table, "s1", "", "cwnd_to_clients"), ElementsAre(10));
   EXPECT_THAT(values(table, "s1", "", "rd_sec"), ElementsAre(8));
@@ -127,37 +133,42 @@ TEST_P(BadCsvTest, IsOneSentenceAndAHint) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadCsvTest,
-    testing::Values(BadCsv{"empty", "", "a.csv is empty"}, BadCsv{"only_comments", "# nothing\n\n", "a.csv is empty"},
-                    BadCsv{"no_header", "1,s1,tps,1\n", "line 1: the header has no column named time"},
-                    BadCsv{"semicolons", "time;node;metric;value\n", "line 1: the header has no column named time"},
-                    BadCsv{"near_header", "times,node,metric,value\n", "no column named time"},
-                    BadCsv{"column_twice", "time,time,node,metric,value\n", "two columns named time"},
-                    BadCsv{"few_fields", "time,node,metric,value\n1,s1,tps\n", "line 2: the line has 3 fields, the header 4"},
-                    BadCsv{"bad_time", "time,node,metric,value\n\nyesterday,s1,tps,1\n", "line 3: 'yesterday' is not a time"},
-                    BadCsv{"bad_number", "time,node,metric,value\n1,s1,tps,1.2.3\n", "line 2: '1.2.3' is not a number"},
-                    BadCsv{"overflow", "time,node,metric,value\n1,s1,tps,1e999\n", "'1e999' is not a number"},
-                    BadCsv{"negative", "time,node,metric,value\n1,s1,tps,1\n2,s1,await,-3\n", "line 3: await is negative"},
-                    BadCsv{"bad_node", "time,node,metric,value\n1,../x,tps,1\n", "line 2: '../x' cannot be a node's name"},
-                    BadCsv{"no_node", "time,node,metric,value\n1,,tps,1\n", "line 2: a node's name is empty"},
-                    BadCsv{"no_metric", "time,node,metric,value\n1,s1,,1\n", "line 2: a metric's name is empty"},
-                    BadCsv{"open_quote", "time,node,metric,value\n1,\"s1,tps,1\n", "line 2: a quoted field is not closed"},
-                    BadCsv{"two_servers", "time,node,metric,value\n1,s1,tps,1\n1,s1,tps,900\n", "node s1 has two different values of tps"}),
+    testing::Values(
+        BadCsv{"empty", "", "a.csv is empty"}, BadCsv{"only_comments", "# nothing\n\n", "a.csv is empty"},
+        BadCsv{"no_header", "1,s1,tps,1\n", "line 1: the header has no column named time"},
+        BadCsv{"semicolons", "time;node;metric;value\n", "line 1: the header has no column named time"},
+        BadCsv{"near_header", "times,node,metric,value\n", "no column named time"},
+        BadCsv{"column_twice", "time,time,node,metric,value\n", "two columns named time"},
+        BadCsv{"few_fields", "time,node,metric,value\n1,s1,tps\n", "line 2: the line has 3 fields, the header 4"},
+        BadCsv{"bad_time", "time,node,metric,value\n\nyesterday,s1,tps,1\n", "line 3: 'yesterday' is not a time"},
+        BadCsv{"bad_number", "time,node,metric,value\n1,s1,tps,1.2.3\n", "line 2: '1.2.3' is not a number"},
+        BadCsv{"overflow", "time,node,metric,value\n1,s1,tps,1e999\n", "'1e999' is not a number"},
+        BadCsv{"negative", "time,node,metric,value\n1,s1,tps,1\n2,s1,await,-3\n", "line 3: await is negative"},
+        BadCsv{"bad_node", "time,node,metric,value\n1,../x,tps,1\n", "line 2: '../x' cannot be a node's name"},
+        BadCsv{"no_node", "time,node,metric,value\n1,,tps,1\n", "line 2: a node's name is empty"},
+        BadCsv{"no_metric", "time,node,metric,value\n1,s1,,1\n", "line 2: a metric's name is empty"},
+        BadCsv{"open_quote", "time,node,metric,value\n1,\"s1,tps,1\n", "line 2: a quoted field is not closed"},
+        BadCsv{"two_servers", "time,node,metric,value\n1,s1,tps,1\n1,s1,tps,900\n",
+               "node s1 has two different values of tps"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ImportCsv, AGigabyteInOneLine) {
-  for (const char* start : {"", "time,node,metric,value\n", "time,node,metric,value\n1,\"", "time,node,metric,value\n1,"}) {
+  for (const char* start :
+       {"", "time,node,metric,value\n", "time,node,metric,value\n1,\"", "time,node,metric,value\n1,"}) {
     ImportTable table;
     auto done = import_csv(endless(start, 'x', kGigabyte), "a.csv", table);
     ASSERT_FALSE(done);
     EXPECT_THAT(done.error().message(), HasSubstr("the line is longer than 1 MB"));
   }
   ImportTable table;
-  EXPECT_THAT(import_csv(endless("", ',', kGigabyte), "a.csv", table).error().message(), HasSubstr("more than 1000 fields"));
+  EXPECT_THAT(import_csv(endless("", ',', kGigabyte), "a.csv", table).error().message(),
+              HasSubstr("more than 1000 fields"));
 }
 
 TEST(ImportCsv, MoreValuesThanFit) {
   ImportTable table(2);
-  EXPECT_THAT(csv("time,node,metric,value\n1,a,tps,1\n2,a,tps,1\n3,a,tps,1\n", table).error().message(), HasSubstr("more than 2 values"));
+  EXPECT_THAT(csv("time,node,metric,value\n1,a,tps,1\n2,a,tps,1\n3,a,tps,1\n", table).error().message(),
+              HasSubstr("more than 2 values"));
 }
 
 std::string fixture(const std::string& name) {
@@ -205,17 +216,25 @@ TEST(ImportSadf, NewSysstatEqualsItsOwnSectors) {
 }
 
 std::string tick(std::string_view time, std::string_view rest, int utc = 1) {
-  return cat("{\"timestamp\":{\"date\":\"2026-11-15\",\"time\":\"", time, "\",\"utc\":", utc, ",\"interval\":1}", rest, "}");
+  return cat("{\"timestamp\":{\"date\":\"2026-11-15\",\"time\":\"", time, "\",\"utc\":", utc, ",\"interval\":1}", rest,
+             "}");
 }
-std::string disk(std::string_view fields) { return cat(",\"disk\":[{\"disk-device\":\"sda\",", fields, "}]"); }
+std::string disk(std::string_view fields) {
+  return cat(",\"disk\":[{\"disk-device\":\"sda\",", fields, "}]");
+}
 std::string host(std::string_view name, std::string_view ticks) {
   return cat("{\"nodename\":\"", name, "\",\"statistics\":[", ticks, "]}");
 }
-std::string doc(std::string_view hosts) { return cat("{\"sysstat\":{\"hosts\":[", hosts, "]}}"); }
+std::string doc(std::string_view hosts) {
+  return cat("{\"sysstat\":{\"hosts\":[", hosts, "]}}");
+}
 
 TEST(ImportSadf, KilobytesBecomeSectors) {
   ImportTable table;
-  ASSERT_TRUE(sadf(doc(host("a", tick("10:00:00", disk("\"tps\":1,\"rkB\":4,\"wkB\":8,\"areq-sz\":12,\"aqu-sz\":2,\"await\":3,\"%util\":9")))), table));
+  ASSERT_TRUE(sadf(
+      doc(host("a", tick("10:00:00",
+                         disk("\"tps\":1,\"rkB\":4,\"wkB\":8,\"areq-sz\":12,\"aqu-sz\":2,\"await\":3,\"%util\":9")))),
+      table));
   EXPECT_THAT(values(table, "a", "sda", "rd_sec"), ElementsAre(8));
   EXPECT_THAT(values(table, "a", "sda", "wr_sec"), ElementsAre(16));
   EXPECT_THAT(values(table, "a", "sda", "avgrq-sz"), ElementsAre(24));
@@ -231,7 +250,8 @@ TEST(ImportSadf, SectorsWinOverKilobytesInAnyOrder) {
 
 TEST(ImportSadf, NegativeAndAbsurdValuesAreLeftOut) {
   ImportTable table;
-  ASSERT_TRUE(sadf(doc(host("a", tick("10:00:00", disk("\"tps\":-3,\"rd_sec\":1e300,\"wr_sec\":5,\"await\":null")))), table));
+  ASSERT_TRUE(
+      sadf(doc(host("a", tick("10:00:00", disk("\"tps\":-3,\"rd_sec\":1e300,\"wr_sec\":5,\"await\":null")))), table));
   EXPECT_THAT(values(table, "a", "sda", "tps"), ElementsAre());
   EXPECT_THAT(values(table, "a", "sda", "rd_sec"), ElementsAre());
   EXPECT_THAT(values(table, "a", "sda", "wr_sec"), ElementsAre(5));
@@ -253,14 +273,17 @@ TEST(ImportSadf, TwoServersWithOneName) {
 
 TEST(ImportSadf, TimeGoingBackwardsIsSortedAndSaid) {
   ImportTable table;
-  ASSERT_TRUE(sadf(doc(host("a", tick("10:00:01", disk("\"tps\":1")) + "," + tick("10:00:00", disk("\"tps\":0")))), table));
+  ASSERT_TRUE(
+      sadf(doc(host("a", tick("10:00:01", disk("\"tps\":1")) + "," + tick("10:00:00", disk("\"tps\":0")))), table));
   EXPECT_THAT(values(table, "a", "sda", "tps"), ElementsAre(0, 1));
   EXPECT_THAT(table.notes(), Contains(HasSubstr("does not go forward at 1 places")));
 }
 
 TEST(ImportSadf, LocalTimesAreSaid) {
   ImportTable table;
-  ASSERT_TRUE(sadf(doc(host("a", tick("10:00:01", disk("\"tps\":1"), 0)) + "," + host("b", tick("10:00:01", disk("\"tps\":1"), 1))), table));
+  ASSERT_TRUE(sadf(
+      doc(host("a", tick("10:00:01", disk("\"tps\":1"), 0)) + "," + host("b", tick("10:00:01", disk("\"tps\":1"), 1))),
+      table));
   EXPECT_THAT(table.notes(), Contains(HasSubstr("times of a are its local time")));
   EXPECT_THAT(table.notes(), Contains(HasSubstr("same zone")));
 }
@@ -279,7 +302,8 @@ TEST(ImportSadf, CutAnywhereGivesWhatWasWhole) {
     if (cut > end) {
       EXPECT_GE(values(table, "oss1", "dev8-0", "tps").size(), 4u) << cut;
     }
-    EXPECT_EQ(values(table, "oss1", "dev8-0", "tps").size(), values(table, "oss1", "", "retrans").size()) << "no half tick";
+    EXPECT_EQ(values(table, "oss1", "dev8-0", "tps").size(), values(table, "oss1", "", "retrans").size())
+        << "no half tick";
   }
 }
 
@@ -291,8 +315,10 @@ TEST(ImportSadf, FlippedBitsNeverCrash) {
     bent[at] = static_cast<char>(bent[at] ^ (1 << (at % 8)));
     ImportTable table;
     auto done = sadf(bent, table);
-    if (done) ++good;
-    else EXPECT_EQ(done.error().message().find('\n'), std::string::npos) << done.error().message();
+    if (done)
+      ++good;
+    else
+      EXPECT_EQ(done.error().message().find('\n'), std::string::npos) << done.error().message();
   }
   EXPECT_GT(good, 0) << "a changed digit is still a document";
 }
@@ -314,33 +340,41 @@ TEST_P(BadSadfTest, IsOneSentenceAndAHint) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadSadfTest,
-    testing::Values(BadSadf{"empty", "", "a.json is empty"}, BadSadf{"blank", "\n\n", "cut off before"},
-                    BadSadf{"other_json", "{\"a\":[1,2]}", "holds no statistics"}, BadSadf{"number", "7 ", "holds no statistics"},
-                    BadSadf{"no_json", "time,node\n", "line 1: the file is not JSON"},
-                    BadSadf{"nan", doc(host("a", tick("10:00:00", disk("\"tps\":nan")))), "is not JSON from here on"},
-                    BadSadf{"overflow", doc(host("a", tick("10:00:00", disk("\"tps\":1e999")))), "is not JSON from here on"},
-                    BadSadf{"comma", "{\"sysstat\":{\"hosts\":[{\"file-date\":\"2014-02-18\"\n\"file-utc-time\":\"18:00:00\"}]}}", "comma is missing"},
-                    BadSadf{"no_time", doc(host("a", "{\"disk\":[]}")), "has no date and time"},
-                    BadSadf{"us_time", doc(host("a", tick("10:00:00 PM", ""))), "is not a date and time"},
-                    BadSadf{"no_host", doc("{\"statistics\":[{}]}"), "before the host's nodename"},
-                    BadSadf{"bad_host", doc(host("a/b", tick("10:00:00", ""))), "cannot be a node's name"},
-                    BadSadf{"no_device", doc(host("a", tick("10:00:00", ",\"disk\":[{\"tps\":1}]"))), "has no name"},
-                    BadSadf{"same_host_twice", doc(host("a", tick("10:00:00", "")) + "," + host("a", tick("10:00:00", ""))), "both have records of a"},
-                    BadSadf{"deep", std::string(5000, '['), "nesting is deeper"}, BadSadf{"two_docs", doc("") + doc(""), "is not JSON"},
-                    BadSadf{"utf8", "{\"sysstat\":\"\xff\xfe\"}", "is not JSON"}),
+    testing::Values(
+        BadSadf{"empty", "", "a.json is empty"}, BadSadf{"blank", "\n\n", "cut off before"},
+        BadSadf{"other_json", "{\"a\":[1,2]}", "holds no statistics"}, BadSadf{"number", "7 ", "holds no statistics"},
+        BadSadf{"no_json", "time,node\n", "line 1: the file is not JSON"},
+        BadSadf{"nan", doc(host("a", tick("10:00:00", disk("\"tps\":nan")))), "is not JSON from here on"},
+        BadSadf{"overflow", doc(host("a", tick("10:00:00", disk("\"tps\":1e999")))), "is not JSON from here on"},
+        BadSadf{"comma", "{\"sysstat\":{\"hosts\":[{\"file-date\":\"2014-02-18\"\n\"file-utc-time\":\"18:00:00\"}]}}",
+                "comma is missing"},
+        BadSadf{"no_time", doc(host("a", "{\"disk\":[]}")), "has no date and time"},
+        BadSadf{"us_time", doc(host("a", tick("10:00:00 PM", ""))), "is not a date and time"},
+        BadSadf{"no_host", doc("{\"statistics\":[{}]}"), "before the host's nodename"},
+        BadSadf{"bad_host", doc(host("a/b", tick("10:00:00", ""))), "cannot be a node's name"},
+        BadSadf{"no_device", doc(host("a", tick("10:00:00", ",\"disk\":[{\"tps\":1}]"))), "has no name"},
+        BadSadf{"same_host_twice", doc(host("a", tick("10:00:00", "")) + "," + host("a", tick("10:00:00", ""))),
+                "both have records of a"},
+        BadSadf{"deep", std::string(5000, '['), "nesting is deeper"},
+        BadSadf{"two_docs", doc("") + doc(""), "is not JSON"},
+        BadSadf{"utf8", "{\"sysstat\":\"\xff\xfe\"}", "is not JSON"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ImportSadf, AGigabyteInOneToken) {
-  for (auto [start, filler] : {std::pair{"{\"", 'x'}, {"{\"a\":\"", 'x'}, {"{\"a\":", '1'}, {"", ' '}, {"{\"a\":\"", '\\'}, {"", '\n'}}) {
+  for (auto [start, filler] :
+       {std::pair{"{\"", 'x'}, {"{\"a\":\"", 'x'}, {"{\"a\":", '1'}, {"", ' '}, {"{\"a\":\"", '\\'}, {"", '\n'}}) {
     ImportTable table;
     SadfImport import(table);
     auto done = import.add(endless(start, filler, kGigabyte), "a.json");
     ASSERT_FALSE(done) << start << filler;
-    EXPECT_THAT(done.error().message(), testing::AnyOf(HasSubstr("longer than 64 kB"), HasSubstr("is not JSON"))) << start << filler;
+    EXPECT_THAT(done.error().message(), testing::AnyOf(HasSubstr("longer than 64 kB"), HasSubstr("is not JSON")))
+        << start << filler;
   }
 }
 
-TEST(ImportTable, ReadingAFolderIsRefused) { EXPECT_THAT(read_bytes_of("/").error().message(), HasSubstr("is a folder")); }
+TEST(ImportTable, ReadingAFolderIsRefused) {
+  EXPECT_THAT(read_bytes_of("/").error().message(), HasSubstr("is a folder"));
+}
 
 }  // namespace
 }  // namespace culprit

@@ -1,0 +1,266 @@
+#include "store/import_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <queue>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "model/metric.h"
+#include "store/cluster_file.h"
+#include "store/import_csv.h"
+#include "store/import_sadf.h"
+#include "store/run_writer.h"
+
+namespace culprit {
+
+namespace {
+
+Status read_sadf(const ImportRequest& request, ImportTable& table) {
+  SadfImport import(table);
+  for (const std::string& file : request.files) {
+    ASSIGN_OR_RETURN(ReadFn read, read_bytes_of(file));
+    RETURN_IF_ERROR(import.add(read, file));
+  }
+  return table.finish(false);
+}
+
+Status read_csv(const ImportRequest& request, ImportTable& table) {
+  for (const std::string& file : request.files) {
+    ASSIGN_OR_RETURN(ReadFn read, read_bytes_of(file));
+    RETURN_IF_ERROR(import_csv(read, file, table));
+  }
+  return table.finish(true);
+}
+
+struct FormatRow {
+  std::string_view name;
+  Status (*read)(const ImportRequest& request, ImportTable& table);
+};
+constexpr FormatRow kFormats[] = {{"csv", read_csv}, {"sadf", read_sadf}};
+
+std::string_view short_name(std::string_view name) {
+  return name.substr(0, name.find('.'));
+}
+
+std::optional<size_t> find_node(const Cluster& cluster, std::string_view name) {
+  for (size_t i = 0; i < cluster.nodes.size(); ++i)
+    if (cluster.nodes[i].name == name || cluster.nodes[i].address == name) return i;
+  for (size_t i = 0; i < cluster.nodes.size(); ++i)
+    if (short_name(cluster.nodes[i].name) == short_name(name)) return i;
+  return std::nullopt;
+}
+
+// One node's series, merged by time.
+class NodeMerge {
+ public:
+  void add(const ImportSeries& series) {
+    if (!series.values.empty()) heap_.push({&series, 0});
+  }
+  Status write(RunWriter& run, size_t node) {
+    while (!heap_.empty()) {
+      Cursor cursor = heap_.top();
+      heap_.pop();
+      const ImportSeries& series = *cursor.series;
+      const TimedValue& value = series.values[cursor.at];
+      RETURN_IF_ERROR(run.add_value(node, value.t_ns, series.device, series.metric, value.value));
+      if (++cursor.at < series.values.size()) heap_.push(cursor);
+    }
+    return Ok{};
+  }
+
+ private:
+  struct Cursor {
+    const ImportSeries* series;
+    size_t at;
+    bool operator<(const Cursor& other) const { return series->values[at].t_ns > other.series->values[other.at].t_ns; }
+  };
+  std::priority_queue<Cursor> heap_;
+};
+
+// The devices of each node that are left out.
+std::vector<std::set<std::string>> left_out(const ImportTable& table, const NodeMatch& match,
+                                            std::vector<std::string>& notes) {
+  std::vector<std::set<std::string>> devices(table.nodes().size());
+  for (const ImportSeries& one : table.all()) devices[one.node].insert(one.device);
+  std::vector<std::set<std::string>> out(table.nodes().size());
+  for (size_t node = 0; node < devices.size(); ++node) {
+    const std::vector<std::string>& wanted = match.cluster.nodes[match.node_of[node]].disks;
+    std::vector<std::string> stacked = stacked_devices({devices[node].begin(), devices[node].end()});
+    std::erase_if(stacked, [&](const std::string& device) {
+      return std::find(wanted.begin(), wanted.end(), device) != wanted.end();
+    });
+    if (!stacked.empty())
+      notes.push_back(cat(table.nodes()[node], ": left out because they lie on other disks or in memory: ",
+                          join(stacked, ", "), "; name the disks in a cluster file to have them"));
+    out[node].insert(stacked.begin(), stacked.end());
+  }
+  return out;
+}
+
+Manifest manifest_of(const ImportRequest& request, const ImportTable& table, const NodeMatch& match,
+                     const std::vector<std::vector<int64_t>>& times) {
+  Manifest manifest;
+  manifest.tool = cat("culprit ", CULPRIT_VERSION);
+  manifest.origin = "imported";
+  manifest.source = cat(request.format, " ", join(request.files, " "));
+  manifest.stopped = "imported";
+  manifest.cluster = match.cluster;
+  manifest.interval_ns = median_step(times);
+  manifest.notes = table.notes();
+  manifest.start_ns = INT64_MAX;
+  for (const Node& node : match.cluster.nodes) {
+    manifest.nodes.emplace_back();
+    manifest.nodes.back().name = node.name;
+  }
+  for (size_t i = 0; i < times.size(); ++i) {
+    manifest.nodes[match.node_of[i]].samples = static_cast<int64_t>(times[i].size());
+    if (times[i].empty()) continue;
+    manifest.start_ns = std::min(manifest.start_ns, times[i].front());
+    manifest.end_ns = std::max(manifest.end_ns, times[i].back());
+  }
+  return manifest;
+}
+
+Status fill_run(RunWriter& run, const ImportTable& table, const NodeMatch& match,
+                const std::vector<std::set<std::string>>& without) {
+  std::vector<NodeMerge> merges(table.nodes().size());
+  for (const ImportSeries& one : table.all())
+    if (!without[one.node].contains(one.device)) merges[one.node].add(one);
+  for (size_t i = 0; i < merges.size(); ++i) {
+    RETURN_IF_ERROR(merges[i].write(run, match.node_of[i]));
+    RETURN_IF_ERROR(run.commit());
+  }
+  for (Event event : table.events()) {
+    auto node = find_node(match.cluster, event.node);
+    if (node) event.node = match.cluster.nodes[*node].name;
+    RETURN_IF_ERROR(run.add_event(event));
+  }
+  return Ok{};
+}
+
+Result<std::string> write_run(const std::string& out, Manifest manifest, const ImportTable& table,
+                              const NodeMatch& match, const std::vector<std::set<std::string>>& without) {
+  const int64_t end_ns = manifest.end_ns;
+  ASSIGN_OR_RETURN(RunWriter run, RunWriter::create(out, std::move(manifest)));
+  std::string path = run.path();
+  Status filled = fill_run(run, table, match, without);
+  run.manifest().end_ns = end_ns;
+  Result<std::string> closed = filled ? run.close() : Result<std::string>(filled.error());
+  if (closed) return closed;
+  { RunWriter gone = std::move(run); }  // lets go of its files before they are removed
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+  return closed;
+}
+
+ImportSummary summary_of(const ImportTable& table, const NodeMatch& match,
+                         const std::vector<std::vector<int64_t>>& times) {
+  ImportSummary summary;
+  for (size_t i = 0; i < times.size(); ++i) {
+    NodeKind kind = match.cluster.nodes[match.node_of[i]].kind;
+    if (kind == NodeKind::server) ++summary.servers;
+    if (kind == NodeKind::client) ++summary.clients;
+    summary.ticks = std::max(summary.ticks, times[i].size());
+  }
+  std::set<std::string> present;
+  for (const ImportSeries& one : table.all())
+    if (!one.values.empty()) present.insert(one.metric);
+  for (const MetricInfo& metric : metrics())
+    if (present.erase(std::string(metric.name)) > 0) summary.metrics.emplace_back(metric.name);
+  summary.metrics.insert(summary.metrics.end(), present.begin(), present.end());
+  return summary;
+}
+
+}  // namespace
+
+const std::vector<std::string>& import_formats() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const FormatRow& row : kFormats) out.emplace_back(row.name);
+    return out;
+  }();
+  return names;
+}
+
+std::vector<std::string> stacked_devices(const std::vector<std::string>& devices) {
+  // 8 sd, 65-71 more sd, 259 nvme; 1 ram, 2 floppy, 7 loop, 9 md, 11 CD; 252-254 device mapper, but virtio as well
+  std::vector<std::string> disks, always, maybe;
+  for (const std::string& device : devices) {
+    if (!device.starts_with("dev")) continue;
+    auto parts = split(std::string_view(device).substr(3), '-');
+    auto number = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt;
+    if (!number) continue;
+    if (*number == 8 || *number == 259 || (*number >= 65 && *number <= 71)) disks.push_back(device);
+    if (*number == 1 || *number == 2 || *number == 7 || *number == 9 || *number == 11) always.push_back(device);
+    if (*number >= 252 && *number <= 254) maybe.push_back(device);
+  }
+  if (disks.empty()) return maybe.empty() ? std::vector<std::string>() : always;
+  always.insert(always.end(), maybe.begin(), maybe.end());
+  return always;
+}
+
+Result<NodeMatch> match_nodes(const ImportTable& table, const Cluster* given) {
+  NodeMatch match;
+  if (!given) {
+    for (const std::string& name : table.nodes()) {
+      match.node_of.push_back(match.cluster.nodes.size());
+      match.cluster.nodes.emplace_back();
+      match.cluster.nodes.back().name = name;
+    }
+    return match;
+  }
+  match.cluster = *given;
+  std::vector<std::string> known;
+  for (const Node& node : given->nodes) known.push_back(node.name);
+  std::set<size_t> taken;
+  for (const std::string& name : table.nodes()) {
+    auto node = find_node(*given, name);
+    std::string near = did_you_mean(name, known);
+    if (!node)
+      return input_error(
+          cat("node '", printable(name), "' is not in the cluster file"),
+          near.empty() ? "add it there as [[server]], [[client]] or [[other]]" : cat("did you mean '", near, "'?"));
+    if (!taken.insert(*node).second)
+      return input_error(cat("two nodes of the input are '", given->nodes[*node].name,
+                             "' of the cluster file, one of them '", printable(name), "'"),
+                         "two servers with one name? Write the names in full in both");
+    match.node_of.push_back(*node);
+  }
+  return match;
+}
+
+Result<ImportSummary> import_run(const ImportRequest& request) {
+  const FormatRow* format = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                         [&](const FormatRow& row) { return row.name == request.format; });
+  if (format == std::end(kFormats)) {
+    std::string near = did_you_mean(request.format, import_formats());
+    return usage_error(
+        cat("there is no import format '", printable(request.format), "'"),
+        near.empty() ? cat("formats are ", join(import_formats(), ", ")) : cat("did you mean '", near, "'?"));
+  }
+  std::optional<Cluster> cluster;
+  if (!request.cluster.empty()) {
+    ASSIGN_OR_RETURN(cluster, read_cluster(request.cluster));
+  }
+  ImportTable table;
+  RETURN_IF_ERROR(format->read(request, table));
+  if (table.value_count() == 0)
+    return input_error(cat(join(request.files, ", "), " holds no values"), "are the metrics in it? See docs/formats/");
+  ASSIGN_OR_RETURN(NodeMatch match, match_nodes(table, cluster ? &*cluster : nullptr));
+  std::vector<std::vector<int64_t>> times = times_by_node(table);
+  Manifest manifest = manifest_of(request, table, match, times);
+  for (size_t i = 0; i < match.cluster.nodes.size(); ++i)
+    if (std::find(match.node_of.begin(), match.node_of.end(), i) == match.node_of.end())
+      manifest.notes.push_back(cat("no data of ", match.cluster.nodes[i].name));
+  std::vector<std::set<std::string>> without = left_out(table, match, manifest.notes);
+  ImportSummary summary = summary_of(table, match, times);
+  summary.interval_ns = manifest.interval_ns;
+  summary.notes = manifest.notes;
+  ASSIGN_OR_RETURN(summary.path, write_run(request.out, std::move(manifest), table, match, without));
+  return summary;
+}
+
+}  // namespace culprit
