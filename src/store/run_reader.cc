@@ -50,8 +50,9 @@ int64_t read_cells(sqlite3_stmt* row, const Selection& selection, std::vector<in
   int64_t negative = 0;
   for (size_t i = 0; i < selection.target.size(); ++i) {
     int column = kFirstCell + static_cast<int>(i);
-    int64_t value = sqlite3_column_int64(row, column);
-    int type = sqlite3_column_type(row, column);
+    sqlite3_value* cell = sqlite3_column_value(row, column);  // one look-up for both
+    int type = sqlite3_value_type(cell);
+    int64_t value = sqlite3_value_int64(cell);
     if (type == SQLITE_NULL) {
       value = kAbsent;
     } else if (type != SQLITE_INTEGER) {

@@ -130,7 +130,10 @@ Status RunReader::State::check_objects() {
     std::string name = lower(scan.row().text(2));
     std::string table = lower(scan.row().text(3));
     std::string sql = lower(scan.row().text(4).substr(0, 64));
-    if (type == "table" && sql.starts_with("create table")) continue;
+    if (type == "table" && sql.starts_with("create table")) {
+      plain_tables.insert(std::move(name));
+      continue;
+    }
     if (type == "index") continue;  // never used: all scans go by row number
     bool ours = false;
     for (std::string_view own : kOwnTables) ours = ours || name == own || table == own;
@@ -141,11 +144,7 @@ Status RunReader::State::check_objects() {
 // Plain columns that are there: generated ones are expressions, which a run never has.
 Status RunReader::State::check_columns(std::string_view table, const std::vector<std::string>& wanted) {
   std::string what = cat("cannot read table ", table, " of ", path);
-  ASSIGN_OR_RETURN(Statement type, db.prepare(cat("SELECT 1 FROM main.sqlite_master WHERE type='table' AND name=",
-                                                  quote_text(table), " AND sql LIKE 'create table%'"),
-                                              what));
-  ASSIGN_OR_RETURN(bool is_table, type.step(what));
-  if (!is_table) return damaged(cat("it has no table ", table));
+  if (!plain_tables.contains(table)) return damaged(cat("it has no table ", table));
   ASSIGN_OR_RETURN(Statement info, db.prepare(cat("PRAGMA main.table_xinfo(", quote_identifier(table), ")"), what));
   std::unordered_set<std::string> present;
   while (true) {

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct RunReader::State {
   Status load();
 
  private:
+  std::set<std::string, std::less<>> plain_tables;
+
   Status check_objects();
   Status check_columns(std::string_view table, const std::vector<std::string>& wanted);
   Status check_own_tables();
