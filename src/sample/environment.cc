@@ -93,6 +93,8 @@ std::map<std::string, std::string> environment(const SampleEnv& env) {
   if (int cpus = count_cpus(env.root)) out["cpus"] = cat(cpus);
   add_schedulers(env, out);
   add_mounts(env, out);
+  constexpr size_t kMostValue = 4096;  // nobody reads longer ones, and a line of the stream holds 64 kB
+  for (auto& [key, value] : out) value.resize(std::min(value.size(), kMostValue));
   return out;
 }
 

@@ -12,6 +12,8 @@ namespace culprit {
 
 namespace {
 
+constexpr size_t kMostNote = 4096;  // a node may have thousands of devices; a line of the stream holds 64 kB
+
 int64_t thread_cpu_ns() {
   timespec ts{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
@@ -36,7 +38,7 @@ void Sampler::take(Sample& sample) {
     if (!error.empty() && error != entry.last_error) sample.notes.push_back(error);
     if (!error.empty()) entry.last_error = std::move(error);
   }
-  for (std::string& note : sample.notes) note = percent_encode_keep_blanks(note);
+  for (std::string& note : sample.notes) note = percent_encode_keep_blanks(std::string_view(note).substr(0, kMostNote));
   sample.cost_ns = thread_cpu_ns() - started;
 }
 

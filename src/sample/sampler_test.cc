@@ -74,6 +74,20 @@ TEST(Environment, OnlyTheNodesDisks) {
   EXPECT_FALSE(all.contains("scheduler.sda"));
 }
 
+TEST(Environment, LargeMachinesToo) {
+  TestTree tree;
+  std::string stat = "cpu  1 2 3 4\n";
+  for (int cpu = 0; cpu < 2000; ++cpu)
+    stat += "cpu" + std::to_string(cpu) + " 1000000 2000000 3000000 4000000 0 0 0 0 0 0\n";
+  tree.write("proc/stat", stat);
+  tree.write("proc/mounts", "/dev/sda / ext4 " + std::string(100'000, 'o') + " 0 0\n");
+  SampleEnv env;
+  env.root = tree.root();
+  auto all = environment(env);
+  EXPECT_EQ(all["cpus"], "2000");
+  EXPECT_EQ(all["mount./"].size(), 4096u);
+}
+
 TEST(Sampler, WorksOnThisMachine) {
   SampleEnv env;
   Sampler sampler(env);
