@@ -288,6 +288,19 @@ TEST(Faults, EverythingIsAsBeforeOutsideTheFaultsTime) {
   EXPECT_EQ(diff(ill, kFrom + kFor + 1), 0);
 }
 
+TEST(Workloads, HealthyServersDifferAlikeInAllSeedsAndNotAtAllWithoutSpread) {
+  const auto await_of = [](uint64_t seed, double spread, size_t server) {
+    SimulationPlan plan = plan_for("ddr", "none", seed);
+    plan.request.spread = spread;
+    return means_of(samples_of(plan), server).await;
+  };
+  for (size_t s = 1; s < kServers; ++s) {
+    EXPECT_NEAR(await_of(1, 0.5, s) / await_of(1, 0.5, 0), await_of(2, 0.5, s) / await_of(2, 0.5, 0), 0.2);
+    EXPECT_NEAR(await_of(1, 0, s) / await_of(1, 0, 0), 1, 0.03);
+  }
+  EXPECT_GT(std::abs(std::log(await_of(1, 0.5, 1) / await_of(1, 0.5, 0))), 0.1);
+}
+
 TEST(Workloads, RowsArePlausible) {
   for (const Workload& w : workloads()) {
     const double requests = (w.read_sectors_per_s + w.write_sectors_per_s) / w.request_sectors;

@@ -7,6 +7,7 @@ namespace culprit {
 
 namespace {
 
+constexpr uint64_t kHardwareSeed = 1;    // servers are the same machines in all runs, as training supposes
 constexpr double kMemoryS = 1.5;         // noise is forgotten within a few seconds
 constexpr double kRequestSizeSd = 0.04;  // requests are merged now more, now less
 constexpr double kHogRequest = 256;      // sectors: what the block layer makes of a hog's large reads
@@ -95,8 +96,9 @@ ServerModel::ServerModel(const SimulationPlan& plan, int index)
       random_(plan.request.seed, static_cast<uint64_t>(index) + 1) {
   const double memory = memory_of(plan);
   const double spread = plan.request.spread;
-  latency_bias_ = std::exp(spread * random_.normal());
-  work_bias_ = std::exp(spread * workload_.imbalance * random_.normal());
+  Random hardware(kHardwareSeed, static_cast<uint64_t>(index));
+  latency_bias_ = std::exp(spread * hardware.normal());
+  work_bias_ = std::exp(spread * workload_.imbalance * hardware.normal());
   work_ = Wander(workload_.own_sd, memory);
   latency_ = Wander(workload_.await_sd, memory);
   request_size_ = Wander(kRequestSizeSd, memory);

@@ -45,7 +45,6 @@ Manifest simulated_manifest(const SimulationPlan& plan) {
   manifest.interval_ns = request.interval_ns;
   manifest.stopped = "time over";
   manifest.cluster = simulated_cluster(plan);
-  manifest.notes = {"made by a model: no evidence of accuracy"};
   for (const Node& node : manifest.cluster.nodes) {
     NodeReport report;
     report.name = node.name;

@@ -30,6 +30,11 @@ Result<SimulationRequest> request_of(const Args& args) {
   return request;
 }
 
+std::string length_words(const SimulationRequest& request) {
+  const int64_t length_ns = request.ticks * request.interval_ns;
+  return length_ns % kNsPerSecond == 0 ? cat(length_ns / kNsPerSecond, " s") : format_duration(length_ns);
+}
+
 std::string fault_words(const SimulationRequest& request) {
   return request.on.empty() ? std::string("no fault") : cat(request.fault, " on ", request.on);
 }
@@ -48,7 +53,7 @@ Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const SimulationRequest request, request_of(args));
   ASSIGN_OR_RETURN(const SimulationPlan plan, make_plan(request));
   ASSIGN_OR_RETURN(const std::string path, simulate_run(plan, args.get("out"), command_line(request, args), {}));
-  print(cat("simulated ", format_duration(request.ticks * request.interval_ns), " of ", request.servers,
+  print(cat("simulated ", length_words(request), " of ", request.servers,
             request.servers == 1 ? " server (" : " servers (", request.workload, ", ", fault_words(request), ", seed ",
             args.get("seed"), "): no evidence of accuracy, for tests and examples\n"));
   say(cat("next: culprit diagnose ", path));
