@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do culprit's counters agree with those of sysstat and ss?
 
-usage: compare_sadc.py BUILD_FOLDER [--seconds 8] [--scratch FOLDER]
+usage: compare_sadc.py BUILD_FOLDER [--seconds 12] [--scratch FOLDER]
 
 Starts sadc and culprit-node side by side, makes disk load (dd with O_DIRECT) and network load (TCP) that begins and ends
 inside both recordings, and compares:
@@ -291,7 +291,7 @@ def compare_windows(table, build):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("build")
-    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=12)
     parser.add_argument("--scratch", default=None)
     arguments = parser.parse_args()
     if not SADC or not shutil.which("sadf"):
