@@ -258,7 +258,7 @@ Status RowReader::row() {
     unknown_.emplace_back(metric);
   if (says_missing(field(kValue))) {
     ++missing_;
-    return Ok{};
+    return table_.heard(*node, *t_ns);
   }
   ASSIGN_OR_RETURN(double value, number(known));
   return table_.add(*series, *t_ns, value);

@@ -59,14 +59,20 @@ class NodeMerge {
   void add(const ImportSeries& series) {
     if (!series.values.empty()) heap_.push({&series, 0});
   }
-  Status write(RunWriter& run, size_t node) {
-    while (!heap_.empty()) {
-      Cursor cursor = heap_.top();
-      heap_.pop();
-      const ImportSeries& series = *cursor.series;
-      const TimedValue& value = series.values[cursor.at];
-      RETURN_IF_ERROR(run.add_value(node, value.t_ns, series.device, series.metric, value.value));
-      if (++cursor.at < series.values.size()) heap_.push(cursor);
+  // At each of the node's times what there is; where there is nothing, a sample that says the node was there.
+  Status write(RunWriter& run, size_t node, const std::vector<int64_t>& times) {
+    for (int64_t t_ns : times) {
+      bool any = false;
+      for (; !heap_.empty() && heap_.top().t_ns() <= t_ns; any = true) {
+        Cursor cursor = heap_.top();
+        heap_.pop();
+        const ImportSeries& series = *cursor.series;
+        RETURN_IF_ERROR(run.add_value(node, t_ns, series.device, series.metric, series.values[cursor.at].value));
+        if (++cursor.at < series.values.size()) heap_.push(cursor);
+      }
+      Sample silent;
+      silent.t_ns = t_ns;
+      if (!any) RETURN_IF_ERROR(run.add(node, silent));
     }
     return Ok{};
   }
@@ -75,9 +81,18 @@ class NodeMerge {
   struct Cursor {
     const ImportSeries* series;
     size_t at;
-    bool operator<(const Cursor& other) const { return series->values[at].t_ns > other.series->values[other.at].t_ns; }
+    int64_t t_ns() const { return series->values[at].t_ns; }
+    bool operator<(const Cursor& other) const { return t_ns() > other.t_ns(); }
   };
   std::priority_queue<Cursor> heap_;
+};
+
+// All that is known before the run is written.
+struct Import {
+  ImportTable table;
+  NodeMatch match;
+  std::vector<std::vector<int64_t>> times;     // by the table's node
+  std::vector<std::set<std::string>> without;  // devices that are left out, by the table's node
 };
 
 // The devices of each node that are left out.
@@ -100,8 +115,8 @@ std::vector<std::set<std::string>> left_out(const ImportTable& table, const Node
   return out;
 }
 
-Manifest manifest_of(const ImportRequest& request, const ImportTable& table, const NodeMatch& match,
-                     const std::vector<std::vector<int64_t>>& times) {
+Manifest manifest_of(const ImportRequest& request, const Import& import) {
+  const auto& [table, match, times, without] = import;
   Manifest manifest;
   manifest.tool = cat("culprit ", CULPRIT_VERSION);
   manifest.origin = "imported";
@@ -121,32 +136,33 @@ Manifest manifest_of(const ImportRequest& request, const ImportTable& table, con
     manifest.start_ns = std::min(manifest.start_ns, times[i].front());
     manifest.end_ns = std::max(manifest.end_ns, times[i].back());
   }
+  for (size_t i = 0; i < match.cluster.nodes.size(); ++i)
+    if (std::find(match.node_of.begin(), match.node_of.end(), i) == match.node_of.end())
+      manifest.notes.push_back(cat("no data of ", match.cluster.nodes[i].name));
   return manifest;
 }
 
-Status fill_run(RunWriter& run, const ImportTable& table, const NodeMatch& match,
-                const std::vector<std::set<std::string>>& without) {
-  std::vector<NodeMerge> merges(table.nodes().size());
-  for (const ImportSeries& one : table.all())
-    if (!without[one.node].contains(one.device)) merges[one.node].add(one);
+Status fill_run(RunWriter& run, const Import& import) {
+  std::vector<NodeMerge> merges(import.times.size());
+  for (const ImportSeries& one : import.table.all())
+    if (!import.without[one.node].contains(one.device)) merges[one.node].add(one);
   for (size_t i = 0; i < merges.size(); ++i) {
-    RETURN_IF_ERROR(merges[i].write(run, match.node_of[i]));
+    RETURN_IF_ERROR(merges[i].write(run, import.match.node_of[i], import.times[i]));
     RETURN_IF_ERROR(run.commit());
   }
-  for (Event event : table.events()) {
-    auto node = find_node(match.cluster, event.node);
-    if (node) event.node = match.cluster.nodes[*node].name;
+  for (Event event : import.table.events()) {
+    auto node = find_node(import.match.cluster, event.node);
+    if (node) event.node = import.match.cluster.nodes[*node].name;
     RETURN_IF_ERROR(run.add_event(event));
   }
   return Ok{};
 }
 
-Result<std::string> write_run(const std::string& out, Manifest manifest, const ImportTable& table,
-                              const NodeMatch& match, const std::vector<std::set<std::string>>& without) {
+Result<std::string> write_run(const std::string& out, Manifest manifest, const Import& import) {
   const int64_t end_ns = manifest.end_ns;
   ASSIGN_OR_RETURN(RunWriter run, RunWriter::create(out, std::move(manifest)));
   std::string path = run.path();
-  Status filled = fill_run(run, table, match, without);
+  Status filled = fill_run(run, import);
   run.manifest().end_ns = end_ns;
   Result<std::string> closed = filled ? run.close() : Result<std::string>(filled.error());
   if (closed) return closed;
@@ -156,8 +172,8 @@ Result<std::string> write_run(const std::string& out, Manifest manifest, const I
   return closed;
 }
 
-ImportSummary summary_of(const ImportTable& table, const NodeMatch& match,
-                         const std::vector<std::vector<int64_t>>& times) {
+ImportSummary summary_of(const Import& import) {
+  const auto& [table, match, times, without] = import;
   ImportSummary summary;
   for (size_t i = 0; i < times.size(); ++i) {
     NodeKind kind = match.cluster.nodes[match.node_of[i]].kind;
@@ -245,21 +261,20 @@ Result<ImportSummary> import_run(const ImportRequest& request) {
   if (!request.cluster.empty()) {
     ASSIGN_OR_RETURN(cluster, read_cluster(request.cluster));
   }
-  ImportTable table;
-  RETURN_IF_ERROR(format->read(request, table));
-  if (table.value_count() == 0)
+  Import import;
+  RETURN_IF_ERROR(format->read(request, import.table));
+  if (import.table.empty())
     return input_error(cat(join(request.files, ", "), " holds no values"), "are the metrics in it? See docs/formats/");
-  ASSIGN_OR_RETURN(NodeMatch match, match_nodes(table, cluster ? &*cluster : nullptr));
-  std::vector<std::vector<int64_t>> times = times_by_node(table);
-  Manifest manifest = manifest_of(request, table, match, times);
-  for (size_t i = 0; i < match.cluster.nodes.size(); ++i)
-    if (std::find(match.node_of.begin(), match.node_of.end(), i) == match.node_of.end())
-      manifest.notes.push_back(cat("no data of ", match.cluster.nodes[i].name));
-  std::vector<std::set<std::string>> without = left_out(table, match, manifest.notes);
-  ImportSummary summary = summary_of(table, match, times);
+  ASSIGN_OR_RETURN(import.match, match_nodes(import.table, cluster ? &*cluster : nullptr));
+  import.times = times_by_node(import.table);
+  std::vector<std::string> notes;
+  import.without = left_out(import.table, import.match, notes);
+  Manifest manifest = manifest_of(request, import);
+  manifest.notes.insert(manifest.notes.end(), notes.begin(), notes.end());
+  ImportSummary summary = summary_of(import);
   summary.interval_ns = manifest.interval_ns;
   summary.notes = manifest.notes;
-  ASSIGN_OR_RETURN(summary.path, write_run(request.out, std::move(manifest), table, match, without));
+  ASSIGN_OR_RETURN(summary.path, write_run(request.out, std::move(manifest), import));
   return summary;
 }
 

@@ -379,7 +379,7 @@ Status SadfHandler::end_tick() {
   ++ticks_;
   ++all_ticks_;
   for (const Row& row : rows_) RETURN_IF_ERROR(add_row(*node, row));
-  return Ok{};
+  return table_.heard(*node, t_ns_);
 }
 
 Status SadfHandler::end_host() {

@@ -84,6 +84,7 @@ Result<size_t> ImportTable::node(std::string_view name) {
   if (nodes_.size() >= kMaxNodes)
     return input_error("the input has more than 100000 nodes", "is the node column the right one?");
   nodes_.emplace_back(name);
+  heard_.emplace_back();
   node_ids_.emplace(name, nodes_.size() - 1);
   return nodes_.size() - 1;
 }
@@ -102,14 +103,26 @@ Result<size_t> ImportTable::series(size_t node, std::string_view device, std::st
   return series_.size() - 1;
 }
 
-Status ImportTable::add(size_t series, int64_t t_ns, double value) {
+Status ImportTable::check_room(int64_t t_ns) {
   if (t_ns < 0 || t_ns > kLatestNs)
     return input_error(cat("the time ", format_time(t_ns), " is not of this age"), "times go from 1970 to 2100");
   if (values_ >= max_values_)
     return input_error(cat("the input has more than ", max_values_, " values"),
                        "import it in parts, for example hour by hour");
   ++values_;
+  return Ok{};
+}
+
+Status ImportTable::add(size_t series, int64_t t_ns, double value) {
+  RETURN_IF_ERROR(check_room(t_ns));
   series_[series].values.push_back({t_ns, value});
+  return Ok{};
+}
+
+Status ImportTable::heard(size_t node, int64_t t_ns) {
+  if (!heard_[node].empty() && heard_[node].back() == t_ns) return Ok{};
+  RETURN_IF_ERROR(check_room(t_ns));
+  heard_[node].push_back(t_ns);
   return Ok{};
 }
 
@@ -130,13 +143,20 @@ Status ImportTable::finish(bool strict) {
                              one.device.empty() ? "" : " of ", printable(one.device), " at ", format_time(where)),
                          "are there two servers with one name, or two devices without a device column?");
   }
-  values_ -= dropped;
+  for (std::vector<int64_t>& times : heard_) {
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+  }
   if (dropped > 0) note(cat(dropped, " values came twice for the same time; the last one counts"));
   return Ok{};
 }
 
+bool ImportTable::empty() const {
+  return std::all_of(series_.begin(), series_.end(), [](const ImportSeries& one) { return one.values.empty(); });
+}
+
 std::vector<std::vector<int64_t>> times_by_node(const ImportTable& table) {
-  std::vector<std::vector<int64_t>> times(table.nodes().size());
+  std::vector<std::vector<int64_t>> times = table.heard_times();
   std::vector<int64_t> own, merged;
   for (const ImportSeries& one : table.all()) {
     own.clear();

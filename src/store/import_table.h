@@ -42,6 +42,7 @@ class ImportTable {
   Result<size_t> node(std::string_view name);  // its index, in the order of appearance; refuses names that are none
   Result<size_t> series(size_t node, std::string_view device, std::string_view metric);
   Status add(size_t series, int64_t t_ns, double value);
+  Status heard(size_t node, int64_t t_ns);  // the node was there at this time, also if no value was
   void add_event(Event event) { events_.push_back(std::move(event)); }
   void note(std::string text);  // once
 
@@ -50,15 +51,19 @@ class ImportTable {
   Status finish(bool strict);
 
   const std::vector<std::string>& nodes() const { return nodes_; }
+  const std::vector<std::vector<int64_t>>& heard_times() const { return heard_; }  // by node
   const std::vector<ImportSeries>& all() const { return series_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<std::string>& notes() const { return notes_; }
-  size_t value_count() const { return values_; }
+  bool empty() const;  // no value at all
 
  private:
+  Status check_room(int64_t t_ns);
+
   size_t max_values_;
   size_t values_ = 0;
   std::vector<std::string> nodes_;
+  std::vector<std::vector<int64_t>> heard_;
   std::map<std::string, size_t, std::less<>> node_ids_;
   std::vector<ImportSeries> series_;
   std::map<std::tuple<size_t, std::string, std::string>, size_t> series_ids_;
