@@ -57,7 +57,8 @@ Status derive_values(Frame& frame) {
     if (how(metric->id) == Sum::by_requests) {
       auto found = requests.find(place(s, key));
       if (found != requests.end()) weight = found->second;
-      if (weight <= 0) return;  // other tools print 0 ms for a tick without requests: there is no latency in it
+      if (weight <= 0 && value <= 0) return;  // other tools print 0 ms for a tick without requests: no latency in it
+      if (weight <= 0) weight = 1;            // no request done and yet a latency: that of a stalled disk
     }
     auto& column = cells[static_cast<size_t>(metric->id)];
     if (column.empty()) column.assign(frame.out.servers.size(), std::vector<Cell>(frame.out.ticks));
