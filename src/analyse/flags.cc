@@ -34,7 +34,9 @@ Flag make_flag(const PeerTable& table, size_t server, const Threshold& threshold
   size_t begin = span_begin(first, k);
   while (!odd[begin]) ++begin;
   flag.onset = {geometry.begin(begin), geometry.end(begin)};
-  for (size_t w = begin; w <= last; ++w) {
+  size_t last_odd = last;  // a flag outlives its windows by up to k-1 of them
+  while (!odd[last_odd]) --last_odd;
+  for (size_t w = begin; w <= last_odd; ++w) {
     const PeerCell& cell = table.windows[w][server];
     if (cell.known == Known::yes) ++flag.windows_judged;
     if (!odd[w]) continue;

