@@ -8,15 +8,16 @@
 
 namespace culprit {
 
-constexpr uint64_t fnv1a64(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325;  // the offset basis and the prime of the published algorithm
-  for (char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+constexpr uint64_t kFnvStart = 0xcbf29ce484222325;  // the offset basis of the published algorithm
+
+// `hash` is the result for the bytes before these.
+constexpr uint64_t fnv1a64(std::string_view bytes, uint64_t hash = kFnvStart) {
+  for (char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;  // its prime
   return hash;
 }
 
 // Sixteen hexadecimal digits.
-inline std::string hash_name(std::string_view bytes) {
-  uint64_t hash = fnv1a64(bytes);
+inline std::string hash_name(uint64_t hash) {
   std::string name;
   for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[(hash >> shift) & 15];
   return name;

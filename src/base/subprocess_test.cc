@@ -184,7 +184,8 @@ TEST(Child, DiesWithItsParent) {
 TEST(Hash, EqualsThePublishedVectors) {
   EXPECT_EQ(fnv1a64(""), 0xcbf29ce484222325u);
   EXPECT_EQ(fnv1a64("a"), 0xaf63dc4c8601ec8cu);
-  EXPECT_EQ(hash_name("foobar"), "85944171f73967e8");
+  EXPECT_EQ(hash_name(fnv1a64("foobar")), "85944171f73967e8");
+  EXPECT_EQ(fnv1a64("bar", fnv1a64("foo")), fnv1a64("foobar"));
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 #include "hosts/deploy.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -14,6 +19,7 @@ namespace culprit {
 namespace {
 
 constexpr size_t kMaxGreeting = 65536;  // more than this before the first answer is not a login greeting
+constexpr size_t kBlockBytes = 65536;   // as much as a pipe takes
 constexpr std::string_view kAnswer = "culprit-deploy ";
 
 // $1 machine, $2 file name, $3 size, then the sampler's arguments. Never writes over an existing file: a sampler that
@@ -44,20 +50,42 @@ std::string own_folder() {
 
 }  // namespace
 
+Result<std::string> Program::block(size_t offset) const {
+  std::string bytes(std::min(kBlockBytes, size - std::min(size, offset)), '\0');
+  ssize_t n = ::pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  if (n < 0 || static_cast<size_t>(n) != bytes.size())
+    return system_error(cat("cannot read ", path), n < 0 ? errno : 0);
+  return bytes;
+}
+
+Result<Program> open_program(const std::string& path) {
+  Program program;
+  program.path = path;
+  program.file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!program.file.valid() || ::fstat(program.file.get(), &info) != 0)
+    return system_error(cat("cannot read ", path), errno);
+  program.size = static_cast<size_t>(info.st_size);
+  uint64_t hash = fnv1a64("");
+  for (size_t done = 0; done < program.size;) {
+    ASSIGN_OR_RETURN(std::string bytes, program.block(done));
+    hash = fnv1a64(bytes, hash);
+    done += bytes.size();
+  }
+  program.file_name = cat("culprit-node-", hash_name(hash));
+  utsname names{};
+  ::uname(&names);
+  program.machine = names.machine;
+  return program;
+}
+
 Result<Program> find_node_program(std::string exe_folder) {
   if (exe_folder.empty()) exe_folder = own_folder();
-  for (const char* where : {"/culprit-node", "/../libexec/culprit/culprit-node", "/../libexec/culprit-node"}) {
-    std::string path = exe_folder + where;
-    if (!path_exists(path)) continue;
-    ASSIGN_OR_RETURN(std::string bytes, read_file(path));
-    utsname names{};
-    ::uname(&names);
-    std::string name = cat("culprit-node-", hash_name(bytes));
-    return Program{path, std::move(bytes), name, names.machine};
-  }
-  return unsupported_error(
-      cat("culprit-node is not beside culprit in ", exe_folder),
-      "it is built and installed with culprit; or name one that is on the node with `sampler = ...` in cluster.toml");
+  for (const char* where : {"/culprit-node", "/../libexec/culprit/culprit-node", "/../libexec/culprit-node"})
+    if (path_exists(exe_folder + where)) return open_program(exe_folder + where);
+  return unsupported_error(cat("culprit-node is not beside culprit in ", exe_folder),
+                           "it is built and installed with culprit; or name one that is on the node with `sampler = "
+                           "...` in cluster.toml");
 }
 
 std::vector<std::string> deploy_command(const Program& program, const std::vector<std::string>& arguments) {
@@ -67,7 +95,7 @@ std::vector<std::string> deploy_command(const Program& program, const std::vecto
                                     "culprit-deploy",
                                     program.machine,
                                     program.file_name,
-                                    std::to_string(program.bytes.size())};
+                                    std::to_string(program.size)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }

@@ -8,20 +8,27 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace culprit {
 
-// A program file of ours, ready to be sent.
+// A program file of ours, ready to be sent. It stays open, so that what is sent is what was hashed, also when the file
+// is replaced during a recording.
 struct Program {
   std::string path;
-  std::string bytes;
+  Fd file;
+  size_t size = 0;
   std::string file_name;  // culprit-node-HASH
   std::string machine;    // as `uname -m` prints it here: "x86_64"
+
+  // At most a block of the bytes from `offset` on; "" at the end.
+  Result<std::string> block(size_t offset) const;
 };
 
 // culprit-node beside our own executable, or in ../libexec. `exe_folder` "" is the folder of /proc/self/exe.
 Result<Program> find_node_program(std::string exe_folder = "");
+Result<Program> open_program(const std::string& path);
 
 // The command to run on the node: the script with its words.
 std::vector<std::string> deploy_command(const Program& program, const std::vector<std::string>& arguments);

@@ -148,7 +148,9 @@ class DeployTest : public testing::Test {
     folder_ = name;
     utsname names{};
     ::uname(&names);
-    program_ = {"", "#!/bin/sh\necho \"sampler $*\"\ncat\n", "culprit-node-test", names.machine};
+    program_.file_name = "culprit-node-test";
+    program_.machine = names.machine;
+    program_.size = bytes_.size();
   }
   void TearDown() override { EXPECT_TRUE(run_command({"rm", "-rf", folder_}, 20 * kNsPerSecond)); }
 
@@ -160,11 +162,12 @@ class DeployTest : public testing::Test {
   std::string stored() const { return folder_ + "/culprit/culprit-node-test"; }
 
   std::string folder_;
+  std::string bytes_ = "#!/bin/sh\necho \"sampler $*\"\ncat\n";
   Program program_;
 };
 
 TEST_F(DeployTest, SendsOnceAndThenUsesWhatIsThere) {
-  auto first = deploy(program_.bytes + "more");
+  auto first = deploy(bytes_ + "more");
   ASSERT_TRUE(first);
   EXPECT_EQ(first->out, "culprit-deploy send\nculprit-deploy run\nsampler --node it's\nmore") << first->err;
   struct stat info {};
@@ -176,7 +179,7 @@ TEST_F(DeployTest, SendsOnceAndThenUsesWhatIsThere) {
 }
 
 TEST_F(DeployTest, ATransferThatBreaksOffLeavesNothing) {
-  auto output = deploy(program_.bytes.substr(0, 10));
+  auto output = deploy(bytes_.substr(0, 10));
   ASSERT_TRUE(output);
   EXPECT_EQ(output->exit_code, 97);
   EXPECT_EQ(run_command({"ls", "-A", folder_ + "/culprit"}, 20 * kNsPerSecond)->out, "");
@@ -222,7 +225,11 @@ TEST(FindNodeProgram, LooksBesideUsAndSaysWhenItIsMissing) {
   auto program = find_node_program(folder);
   ASSERT_TRUE(program);
   EXPECT_EQ(program->file_name, "culprit-node-85944171f73967e8");
-  EXPECT_EQ(program->bytes, "foobar");
+  EXPECT_EQ(program->size, 6u);
+  EXPECT_EQ(*program->block(0), "foobar");
+  EXPECT_EQ(*program->block(4), "ar");
+  EXPECT_EQ(*program->block(6), "");
+  EXPECT_EQ(*program->block(99), "");
   EXPECT_TRUE(run_command({"rm", "-rf", folder}, 20 * kNsPerSecond));
 }
 

@@ -120,18 +120,14 @@ Result<std::vector<Reach>> reaches_of(const Cluster& cluster) {
   return reaches;
 }
 
-// The sampler for nodes that are not sampled here; its bytes are only needed where it is sent.
+// The sampler for nodes that are not sampled here and do not have one of their own.
 Result<std::shared_ptr<const Program>> program_for(const Cluster& cluster, const std::vector<Reach>& reaches) {
-  bool run = false, send = false;
   for (size_t i = 0; i < reaches.size(); ++i) {
     if (reaches[i].kind == ReachKind::local || !cluster.nodes[i].sampler.empty()) continue;
-    run = true;
-    send = send || reaches[i].kind == ReachKind::ssh;
+    ASSIGN_OR_RETURN(Program program, find_node_program());
+    return std::shared_ptr<const Program>(std::make_shared<Program>(std::move(program)));
   }
-  if (!run) return std::shared_ptr<const Program>();
-  ASSIGN_OR_RETURN(Program program, find_node_program());
-  if (!send) program.bytes = std::string();
-  return std::shared_ptr<const Program>(std::make_shared<Program>(std::move(program)));
+  return std::shared_ptr<const Program>();
 }
 
 Result<std::vector<std::unique_ptr<Feed>>> feeds_of(const RecordPlan& plan, const std::vector<Reach>& reaches) {

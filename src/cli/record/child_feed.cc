@@ -19,6 +19,7 @@ constexpr size_t kReadChunk = 1 << 20;              // of one turn, so that one 
 constexpr size_t kKeptStderr = 4096;                // enough to explain a failure
 constexpr int64_t kStartLimit = 60 * kNsPerSecond;  // connect, send the sampler, get its header
 constexpr int64_t kEndLimit = kNsPerSecond;         // from the end of the stream to the end of the process
+constexpr int64_t kLookPeriod = 10 * kNsPerMs;
 constexpr int64_t kPingPeriod = 60 * kNsPerSecond;  // between rounds
 constexpr int64_t kPongLimit = 10 * kNsPerSecond;   // then the question is forgotten
 
@@ -40,6 +41,7 @@ class ChildFeed : public Feed {
   void start(FeedSink& sink);
   void read(FeedSink& sink);
   void write();
+  void upload();
   Status take_output(FeedSink& sink);
   Status take_stream(FeedSink& sink);
   void take_event(StreamEvent& event, FeedSink& sink);
@@ -61,13 +63,15 @@ class ChildFeed : public Feed {
   std::vector<StreamEvent> events_;
   std::string output_;
   std::string errors_;
-  std::string_view upload_;  // what is left of the program
-  std::string questions_;    // pings that were not written yet
+  size_t upload_at_ = 0;  // how much of the program is written
+  bool uploading_ = false;
+  std::string questions_;  // pings that were not written yet
   bool announced_ = false;
   int attempt_ = 0;
   int64_t retry_ns_ = 0;  // all times are monotonic
   int64_t state_since_ns_ = 0;
   int64_t heard_ns_ = 0;
+  int64_t next_look_ns_ = 0;  // for the end of a process whose stream has ended
   OffsetEstimator clock_;
   int64_t ping_number_ = 0;
   int64_t asked_ns_ = 0;  // 0: no question is open
@@ -85,7 +89,7 @@ void ChildFeed::add_polls(std::vector<pollfd>& fds) const {
   if (state_ == State::resting) return;
   if (child_.out.valid()) fds.push_back({child_.out.get(), POLLIN, 0});
   if (child_.err.valid()) fds.push_back({child_.err.get(), POLLIN, 0});
-  if (child_.in.valid() && (!upload_.empty() || !questions_.empty())) fds.push_back({child_.in.get(), POLLOUT, 0});
+  if (child_.in.valid() && (uploading_ || !questions_.empty())) fds.push_back({child_.in.get(), POLLOUT, 0});
 }
 
 int64_t ChildFeed::wait_ns(int64_t, int64_t mono_ns) {
@@ -95,7 +99,7 @@ int64_t ChildFeed::wait_ns(int64_t, int64_t mono_ns) {
     case State::deploying:
       return state_since_ns_ + kStartLimit - mono_ns;
     case State::ending:
-      return 10 * kNsPerMs;
+      return next_look_ns_ - mono_ns;
     case State::streaming:
       break;
   }
@@ -106,7 +110,7 @@ void ChildFeed::start(FeedSink& sink) {
   parser_ = StreamParser();
   output_.clear();
   errors_.clear();
-  upload_ = {};
+  uploading_ = false;
   questions_.clear();
   announced_ = false;
   asked_ns_ = 0;
@@ -146,13 +150,14 @@ void ChildFeed::read(FeedSink& sink) {
   child_.out.reset();
   child_.in.reset();
   state_ = State::ending;
-  state_since_ns_ = monotonic_now_ns();
+  state_since_ns_ = next_look_ns_ = monotonic_now_ns();
 }
 
 Status ChildFeed::take_output(FeedSink& sink) {
   if (deploy_) {
     ASSIGN_OR_RETURN(DeployReader::State answer, deploy_->read(output_));
-    if (answer == DeployReader::State::send) upload_ = program_->bytes;
+    if (answer == DeployReader::State::send) uploading_ = true;
+    if (answer == DeployReader::State::send) upload_at_ = 0;
     if (answer != DeployReader::State::running) return Ok{};
     deploy_.reset();
   }
@@ -209,12 +214,19 @@ void ChildFeed::take_pong(const StreamEvent& event, FeedSink& sink) {
   if (clock_.round_complete()) sink.on_clock(node_, *clock_.best(), *clock_.first());
 }
 
+void ChildFeed::upload() {
+  auto bytes = program_->block(upload_at_);
+  auto n = bytes ? write_some(child_.in.get(), *bytes) : Result<size_t>(bytes.error());
+  if (!n) child_.in.reset();  // the script then ends, and its end says why
+  if (n) upload_at_ += *n;
+  uploading_ = n.ok() && upload_at_ < program_->size;
+}
+
 void ChildFeed::write() {
   if (state_ == State::streaming && monotonic_now_ns() >= next_round_ns_) ping();
   if (!child_.in.valid()) return;
-  if (!upload_.empty()) {
-    auto n = write_some(child_.in.get(), upload_);
-    upload_.remove_prefix(n ? *n : upload_.size());  // the end of the stream will say why it was not taken
+  if (uploading_) {
+    upload();
   } else if (!questions_.empty()) {
     auto n = write_some(child_.in.get(), questions_);
     questions_.erase(0, n ? *n : questions_.size());
@@ -234,6 +246,7 @@ void ChildFeed::check_limits(FeedSink& sink) {
 // The stream is over: the process says why, if it ends soon.
 void ChildFeed::end(FeedSink& sink) {
   bool ended = !child_.running();
+  next_look_ns_ = monotonic_now_ns() + kLookPeriod;
   if (!ended && monotonic_now_ns() - state_since_ns_ < kEndLimit) return;
   if (!ended) child_.stop(0);
   if (child_.err.valid()) read_available(child_.err.get(), errors_, errors_.size() + kKeptStderr);

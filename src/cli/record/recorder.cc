@@ -91,6 +91,8 @@ class Recorder : public FeedSink {
   void commit_if_due(bool now);
   void save_manifest_if_due();
   void check_limits(const StopSignals& signals);
+  // --for begins with the first sample: connecting is not recording. The last tick's samples still arrive.
+  int64_t over_ns() const { return first_sample_ns_ + plan_.for_ns + commit_within(plan_.interval_ns); }
   bool nobody_answers() const;
   Error nobody_error() const;
   Progress progress() const;
@@ -106,7 +108,6 @@ class Recorder : public FeedSink {
   std::vector<size_t> first_poll_;  // of each feed, and the end
   std::set<std::string> said_;      // notes, each once
   int64_t start_ns_;                // wall clock
-  int64_t over_ns_;                 // when --for is over: its last tick's samples have arrived
   int64_t first_sample_ns_ = std::numeric_limits<int64_t>::max();
   int64_t last_sample_ns_ = 0;
   int64_t start_mono_ns_;
@@ -128,7 +129,6 @@ Recorder::Recorder(const RecordPlan& plan, RunWriter writer, std::vector<std::un
       feeds_(std::move(feeds)),
       console_(plan.quiet),
       start_ns_(writer_.manifest().start_ns),
-      over_ns_(next_tick(start_ns_, plan.interval_ns) + plan.for_ns + commit_within(plan.interval_ns)),
       start_mono_ns_(monotonic_now_ns()),
       next_save_ns_(start_mono_ns_ + kFirstSave) {
   for (size_t i = 0; i < feeds_.size(); ++i) nodes_.push_back({NodeTrack(start_ns_, plan.interval_ns), {}});
@@ -249,6 +249,7 @@ bool Recorder::nobody_answers() const {
 }
 
 Error Recorder::nobody_error() const {
+  if (first_failure_.what.empty()) return input_error("nothing was recorded: it was stopped before the first sample");
   if (nodes_.size() == 1) return first_failure_;
   return system_error(cat("none of the ", nodes_.size(), " nodes answers; one says: ", first_failure_.message()), 0,
                       first_failure_.hint);
@@ -260,7 +261,7 @@ void Recorder::check_limits(const StopSignals& signals) {
     stopped_ = "asked";
   else if (plan_.max_bytes > 0 && size_bytes_ >= plan_.max_bytes)
     stopped_ = "max-size";
-  else if (plan_.for_ns > 0 && wall_now_ns() >= over_ns_)
+  else if (plan_.for_ns > 0 && samples_ > 0 && wall_now_ns() >= over_ns())
     stopped_ = "time over";
 }
 
@@ -277,7 +278,7 @@ int64_t Recorder::wait_ns() {
   int64_t wait = kNsPerSecond;  // silence and a wall clock that was set are noticed within a second
   for (const auto& feed : feeds_) wait = std::min(wait, feed->wait_ns(wall, mono));
   if (pending_since_ns_ > 0) wait = std::min(wait, pending_since_ns_ + commit_within(plan_.interval_ns) - mono);
-  if (plan_.for_ns > 0) wait = std::min(wait, over_ns_ - wall);
+  if (plan_.for_ns > 0 && samples_ > 0) wait = std::min(wait, over_ns() - wall);
   if (console_.next_progress_ns() > 0) wait = std::min(wait, console_.next_progress_ns() - mono);
   return std::max<int64_t>(0, wait);
 }
@@ -315,6 +316,7 @@ Status Recorder::run(const StopSignals& signals) {
     if (nobody_answers()) return nobody_error();
     console_.progress(progress(), monotonic_now_ns());
   }
+  if (samples_ == 0 && write_failure_.what.empty()) return nobody_error();
   return Ok{};
 }
 
