@@ -102,6 +102,8 @@ const CommandInfo command_diagnose = {
      {"json", "", "", "the verdict as JSON"},
      {"no-save", "", "", "do not write verdict.json into the run"}},
     "Exit code: 0 healthy, 10 culprit, 11 undecided, 1 could not run, 2 usage.",
-    run};
+    run,
+    false,
+    Group::diagnose};
 
 }  // namespace culprit

@@ -94,6 +94,8 @@ const CommandInfo command_train = {
      {"json", "", "", "print the profile"}},
     "Several runs of several workloads make a better profile: the thresholds lie above\n"
     "whatever difference between healthy servers the runs show.",
-    run};
+    run,
+    false,
+    Group::diagnose};
 
 }  // namespace culprit
