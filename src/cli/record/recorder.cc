@@ -392,6 +392,7 @@ Result<RecordOutcome> record_run(const RecordPlan& plan, std::vector<std::unique
   if (!entry) say(cat("note: `culprit mark` will need --run: ", entry.error().message()));
   Recorder recorder(plan, std::move(writer), std::move(feeds));
   Status ran = recorder.run(signals);
+  { auto left = std::move(entry); }  // a mark that comes now is told that nobody records, and does not meet the closing
   if (ran) return recorder.finish();
   recorder.abandon();
   return ran.error();
