@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
@@ -9,6 +10,8 @@
 namespace culprit {
 
 namespace {
+
+constexpr size_t kMostShown = 10;  // more than a screenful is not read
 
 struct Phrase {
   const char* metric;
@@ -65,13 +68,18 @@ std::string range_text(double low, double high, const std::string& unit) {
   return a + " to " + b;
 }
 
+// What lies among the peers' values says nothing; --json has it all the same.
+bool outside(const Evidence& e) {
+  return e.value < e.peers_low || e.value > e.peers_high;
+}
+
 std::string accusation_text(const Accusation& culprit, size_t peers) {
   std::string out = fmt::format("{} is at fault ({}, {}): {}.\n", culprit.server, culprit.resource, culprit.cause,
                                 evidence_text(culprit.evidence.front(), peers));
   for (size_t i = 1; i < culprit.evidence.size(); ++i)
     if (culprit.evidence[i].indicting) out += fmt::format("  also: {}\n", evidence_text(culprit.evidence[i], peers));
   for (const Evidence& evidence : culprit.evidence)
-    if (!evidence.indicting) out += fmt::format("  beside: {}\n", evidence_text(evidence, peers));
+    if (!evidence.indicting && outside(evidence)) out += fmt::format("  beside: {}\n", evidence_text(evidence, peers));
   out +=
       fmt::format("  began between {} and {}", format_time(culprit.onset_from_ns), format_time(culprit.onset_until_ns));
   out += culprit.end_ns ? fmt::format(", over by about {}\n", format_time(culprit.end_ns)) : ", still so at the end\n";
@@ -126,7 +134,10 @@ std::string evidence_text(const Evidence& e, size_t peers) {
 std::string verdict_text(const Verdict& verdict) {
   std::string out = headline(verdict);
   const size_t peers = verdict.servers.empty() ? 0 : verdict.servers.size() - 1;
-  for (const Accusation& culprit : verdict.culprits) out += accusation_text(culprit, peers);
+  for (size_t i = 0; i < std::min(kMostShown, verdict.culprits.size()); ++i)
+    out += accusation_text(verdict.culprits[i], peers);
+  if (verdict.culprits.size() > kMostShown)
+    out += fmt::format("and {} more, which --json lists\n", verdict.culprits.size() - kMostShown);
   out += not_judged_text(verdict);
   if (verdict.partial) out += "note: the run is partial: its recorder did not close it, the last tick may be missing\n";
   if (verdict.origin == "simulated") out += "note: the run is simulated, which is no evidence of accuracy\n";
