@@ -54,7 +54,7 @@ def open_sockets(count):
         held.append(socket.create_connection(listener.getsockname()))
         held.append(listener.accept()[0])
     try:
-        yield
+        yield held
     finally:
         for each in held + [listener]:
             each.close()

@@ -4,7 +4,7 @@
 SQLite's dbstat says how many bytes of pages each table and index has; the tcp table is the sockets' share, all else
 (manifest, free pages and the tables of samples, keys and events included) is the nodes'.
 
-    benchmarks/stored_size.py BUILD [--servers 50] [--ticks 600] [--seconds 30] [--sockets 100]
+    benchmarks/stored_size.py BUILD [--servers 50] [--ticks 600] [--seconds 60] [--sockets 100]
 """
 import argparse
 import os
@@ -12,10 +12,11 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+import threading
 
 sys.dont_write_bytecode = True  # the source tree stays clean
 from common import culprit, machine, run_folder, table
-from overhead import established, open_sockets
+from overhead import open_sockets
 
 
 def folder_bytes(path):
@@ -50,12 +51,27 @@ def simulated(build, scratch, args):
     return row_of(f"simulated, {args.servers} servers, 2 clients, {args.ticks} ticks", run_folder(out))
 
 
+def keep_busy(held, stop):
+    """Every socket sends a little all the time: counters that stand still would be stored in fewer bytes."""
+    while held and not stop.wait(0.05):
+        for first, second in zip(held[::2], held[1::2]):
+            for sender, receiver in ((first, second), (second, first)):
+                sender.sendall(bytes(2000))
+                receiver.recv(65536)
+
+
 def recorded(build, scratch, args, sockets):
     out = os.path.join(scratch, f"recorded-{sockets}")
-    with open_sockets(sockets):
-        seen = established()
-        culprit(build, "record", "--interval", "100ms", "--for", f"{args.seconds}s", "--out", out)
-    return row_of(f"recorded here, 100 ms for {args.seconds} s, {seen} connected sockets", run_folder(out))
+    with open_sockets(sockets) as held:
+        stop = threading.Event()
+        traffic = threading.Thread(target=keep_busy, args=(held, stop))
+        traffic.start()
+        try:
+            culprit(build, "record", "--interval", "50ms", "--for", f"{args.seconds}s", "--out", out)
+        finally:
+            stop.set()
+            traffic.join()
+    return row_of(f"recorded here, 50 ms for {args.seconds} s, {sockets} busy sockets", run_folder(out))
 
 
 def main():
@@ -63,7 +79,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--servers", type=int, default=50)
     parser.add_argument("--ticks", type=int, default=600)
-    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--sockets", type=int, default=100)
     args = parser.parse_args()
     print(f"{machine()}\n`benchmarks/stored_size.py BUILD --servers {args.servers} --ticks {args.ticks} "
