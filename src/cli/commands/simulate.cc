@@ -1,8 +1,10 @@
 // culprit simulate: a run from a model, for tests, examples and scale. It says on every screen that it proves nothing.
 #include "simulate/simulate.h"
 
+#include <functional>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/command.h"
 
@@ -10,6 +12,7 @@ namespace culprit {
 namespace {
 
 constexpr int64_t kMaxTicks = 10'000'000;
+constexpr int64_t kProgressNs = 3 * kNsPerSecond;
 
 Result<SimulationRequest> request_of(const Args& args) {
   SimulationRequest request;
@@ -49,10 +52,20 @@ std::string command_line(const SimulationRequest& r, const Args& args) {
                     " --spread ", args.get("spread"));
 }
 
+// A line every few seconds, so that short runs stay silent.
+std::function<void(int64_t)> progress_lines(int64_t ticks) {
+  return [ticks, next_ns = monotonic_now_ns() + kProgressNs](int64_t done) mutable {
+    if (monotonic_now_ns() < next_ns) return;
+    next_ns += kProgressNs;
+    say(cat("simulated ", done, " of ", ticks, " ticks"));
+  };
+}
+
 Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const SimulationRequest request, request_of(args));
   ASSIGN_OR_RETURN(const SimulationPlan plan, make_plan(request));
-  ASSIGN_OR_RETURN(const std::string path, simulate_run(plan, args.get("out"), command_line(request, args), {}));
+  const auto progress = progress_lines(request.ticks);
+  ASSIGN_OR_RETURN(const std::string path, simulate_run(plan, args.get("out"), command_line(request, args), progress));
   print(cat("simulated ", length_words(request), " of ", request.servers,
             request.servers == 1 ? " server (" : " servers (", request.workload, ", ", fault_words(request), ", seed ",
             args.get("seed"), "): no evidence of accuracy, for tests and examples\n"));
