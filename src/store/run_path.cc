@@ -27,6 +27,12 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+std::string_view without_ending(std::string_view name) {
+  for (std::string_view ending : {kPartial, kClosed})
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  return name;
+}
+
 std::string similar_run(const std::string& wanted) {
   namespace fs = std::filesystem;
   fs::path path(wanted);
@@ -35,9 +41,9 @@ std::string similar_run(const std::string& wanted) {
   std::vector<std::string> candidates;
   for (; !error && it != fs::directory_iterator() && candidates.size() < 1000; it.increment(error)) {
     std::string name = it->path().filename().string();
-    if (name.ends_with(kClosed) || name.ends_with(kPartial)) candidates.push_back(name);
+    if (without_ending(name) != name) candidates.emplace_back(without_ending(name));
   }
-  return did_you_mean(path.filename().string(), candidates);
+  return did_you_mean(without_ending(path.filename().string()), candidates);
 }
 
 std::string parent_of(const std::string& path) {
@@ -62,11 +68,7 @@ Status refuse_existing(const RunPaths& paths) {
 Result<RunPaths> run_paths(const std::string& path) {
   std::string_view name = path;
   while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
-  if (name.ends_with(kPartial)) {
-    name.remove_suffix(kPartial.size());
-  } else if (name.ends_with(kClosed)) {
-    name.remove_suffix(kClosed.size());
-  }
+  name = without_ending(name);
   if (name.empty() || name.ends_with('/') || name == "." || name == ".." || name.ends_with("/.") ||
       name.ends_with("/.."))
     return usage_error(cat("\"", printable(path), "\" is not a name for a run"), "give it a name, for example: monday");

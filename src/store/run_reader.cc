@@ -130,16 +130,12 @@ Result<std::vector<Event>> RunReader::events() const {
   }
 }
 
-// Looks up what a row refers to. nullptr without an error: the row is younger than our look at the samples.
+// Looks up what a row refers to; never nullptr.
 Result<const SampleInfo*> RunReader::find_sample(const TableScan& scan, uint16_t source, uint32_t& key_id) const {
   int64_t id = 0;
   RETURN_IF_ERROR(scan.integer(1, 1, kMaxTimeNs, id));
   const SampleInfo* info = sample(id);
-  if (!info) {
-    bool younger = state_->partial && (state_->samples.empty() || id > state_->samples.back().id);
-    if (younger) return info;
-    return scan.damaged(cat("a row belongs to sample ", id, ", which is not there"));
-  }
+  if (!info) return scan.damaged(cat("a row belongs to sample ", id, ", which is not there"));
   int64_t number = 0;
   RETURN_IF_ERROR(scan.integer(2, 0, UINT32_MAX, number));
   key_id = static_cast<uint32_t>(number);
@@ -157,7 +153,8 @@ Status RunReader::scan(const Source& source, const RowFn& row) const {
   uint16_t index = 0;
   while (&state_->described[index] != described) ++index;
   Selection selection = select_columns(source, *described);
-  ASSIGN_OR_RETURN(TableScan scan, TableScan::start(state_->db, described->name, selection.sql, state_->path));
+  ASSIGN_OR_RETURN(TableScan scan,
+                   TableScan::start(state_->db, described->name, selection.sql, state_->path, described->last_row));
   std::vector<int64_t> cells(source.columns.size(), kAbsent);
   int64_t negative = 0;
   while (true) {
@@ -165,7 +162,6 @@ Status RunReader::scan(const Source& source, const RowFn& row) const {
     if (!more) break;
     uint32_t key_id = 0;
     ASSIGN_OR_RETURN(const SampleInfo* info, find_sample(scan, index, key_id));
-    if (!info) continue;
     int64_t found = read_cells(scan.row().get(), selection, cells);
     if (found < 0) return scan.damaged("a value is not a whole number");
     negative += found;
@@ -177,14 +173,14 @@ Status RunReader::scan(const Source& source, const RowFn& row) const {
 }
 
 Status RunReader::scan_values(const ValueFn& row) const {
-  ASSIGN_OR_RETURN(TableScan scan, TableScan::start(state_->db, "value", "sample,\"key\",metric,value", state_->path));
+  ASSIGN_OR_RETURN(TableScan scan, TableScan::start(state_->db, "value", "sample,\"key\",metric,value", state_->path,
+                                                    state_->last_value_row));
   int64_t unusable = 0;
   while (true) {
     ASSIGN_OR_RETURN(bool more, scan.next());
     if (!more) break;
     uint32_t key_id = 0;
     ASSIGN_OR_RETURN(const SampleInfo* info, find_sample(scan, kNoSource, key_id));
-    if (!info) continue;
     int64_t metric = 0;
     RETURN_IF_ERROR(scan.integer(3, 1, UINT32_MAX, metric));
     auto name = state_->metrics.find(metric);

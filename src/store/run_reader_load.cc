@@ -40,13 +40,14 @@ const std::vector<std::pair<std::string, std::vector<std::string>>>& own_columns
 }  // namespace
 
 Result<TableScan> TableScan::start(const Database& db, const std::string& table, const std::string& columns,
-                                   std::string name) {
+                                   std::string name, int64_t last_row) {
   TableScan scan;
   scan.table_ = table;
   scan.name_ = std::move(name);
   scan.what_ = cat("cannot read table ", table, " of ", scan.name_);
-  std::string sql =
-      cat("SELECT rowid,", columns, " FROM main.", quote_identifier(table), " NOT INDEXED ORDER BY rowid");
+  std::string sql = cat("SELECT rowid,", columns, " FROM main.", quote_identifier(table), " NOT INDEXED");
+  if (last_row != INT64_MAX) sql += cat(" WHERE rowid<=", last_row);
+  sql += " ORDER BY rowid";
   sqlite3_stmt* raw = nullptr;
   int code = sqlite3_prepare_v2(db.get(), sql.c_str(), -1, &raw, nullptr);
   if (code != SQLITE_OK) return sqlite_error(db.get(), code, scan.what_);
@@ -110,7 +111,7 @@ Status RunReader::State::load() {
     RETURN_IF_ERROR(load_keys());
     RETURN_IF_ERROR(load_samples());
     RETURN_IF_ERROR(load_metrics());
-    return find_filled_sources();
+    return find_last_rows();
   }();
   sqlite3_exec(db.get(), "COMMIT", nullptr, nullptr, nullptr);
   RETURN_IF_ERROR(loaded);
@@ -314,11 +315,18 @@ Status RunReader::State::load_metrics() {
   }
 }
 
-Status RunReader::State::find_filled_sources() {
-  for (const DescribedSource& source : described) {
-    ASSIGN_OR_RETURN(TableScan scan, TableScan::start(db, source.name, "sample", path));
-    ASSIGN_OR_RETURN(bool filled, scan.next());
-    if (filled) sources.push_back(source.name);
+Result<int64_t> RunReader::State::last_row(const std::string& table) {
+  std::string what = cat("cannot read table ", table, " of ", path);
+  ASSIGN_OR_RETURN(Statement last, db.prepare(cat("SELECT max(rowid) FROM main.", quote_identifier(table)), what));
+  ASSIGN_OR_RETURN(bool row, last.step(what));
+  return row ? last.integer(0) : int64_t{0};  // NULL, of an empty table, reads as 0
+}
+
+Status RunReader::State::find_last_rows() {
+  ASSIGN_OR_RETURN(last_value_row, last_row(std::string(kValueSource)));
+  for (DescribedSource& source : described) {
+    ASSIGN_OR_RETURN(source.last_row, last_row(source.name));
+    if (source.last_row > 0) sources.push_back(source.name);
   }
   return Ok{};
 }

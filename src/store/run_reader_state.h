@@ -20,6 +20,7 @@ struct DescribedSource {
   std::deque<std::string> texts;
   std::vector<Column> columns;
   Source source;
+  int64_t last_row = 0;  // when the run was opened: what a recorder adds later is not for this reader
 };
 
 struct RunReader::State {
@@ -34,6 +35,7 @@ struct RunReader::State {
   std::deque<DescribedSource> described;
   std::vector<std::string> sources;
   std::map<int64_t, std::string> metrics;
+  int64_t last_value_row = 0;
   std::map<std::string, size_t> note_of;  // index in manifest.notes by table: a second scan must not note twice
 
   Error damaged(const std::string& why) const;
@@ -54,7 +56,8 @@ struct RunReader::State {
   Status load_keys();
   Status load_samples();
   Status load_metrics();
-  Status find_filled_sources();
+  Status find_last_rows();
+  Result<int64_t> last_row(const std::string& table);
   void estimate_interval();
 };
 
@@ -65,7 +68,7 @@ constexpr uint16_t kNoSource = 0xffff;
 class TableScan {
  public:
   static Result<TableScan> start(const Database& db, const std::string& table, const std::string& columns,
-                                 std::string name_for_errors);
+                                 std::string name_for_errors, int64_t last_row = INT64_MAX);
   Result<bool> next();
   Statement& row() { return statement_; }
   bool is_integer(int column) const { return statement_.type(column) == SQLITE_INTEGER; }

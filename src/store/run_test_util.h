@@ -3,19 +3,25 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
 #include "model/run.h"
 #include "model/sample.h"
+#include "store/run_reader.h"
+#include "store/run_writer.h"
 
 namespace culprit {
 
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "culprit-test-XXXXXX").string();
+    // In memory where that can be had: the tests make hundreds of runs, and every one is synced to its disk.
+    bool in_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+    auto parent = in_memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path();
+    std::string name = (parent / "culprit-test-XXXXXX").string();
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     path_ = name;
   }
@@ -137,6 +143,25 @@ inline Sample test_sample(int64_t tick, int sockets) {
                          110'000'000 + n};
   for (int i = 0; i < sockets; ++i) s.add(source_tcp, static_cast<uint32_t>(4 + i), tcp);
   return s;
+}
+
+inline RunWriter must_create(const std::string& path, int servers) {
+  auto writer = RunWriter::create(path, test_manifest(servers));
+  EXPECT_TRUE(writer.ok()) << writer.error().message();
+  return std::move(writer).value();
+}
+
+inline RunReader must_open(const std::string& path) {
+  auto reader = RunReader::open(path);
+  EXPECT_TRUE(reader.ok()) << reader.error().message();
+  return std::move(reader).value();
+}
+
+inline int64_t count_rows(const RunReader& reader, const Source& source) {
+  int64_t rows = 0;
+  Status scanned = reader.scan(source, [&](const SampleInfo&, uint32_t, std::span<const int64_t>) { ++rows; });
+  EXPECT_TRUE(scanned.ok()) << scanned.error().message();
+  return rows;
 }
 
 }  // namespace culprit

@@ -17,25 +17,6 @@
 namespace culprit {
 namespace {
 
-RunWriter must_create(const std::string& path, int servers) {
-  auto writer = RunWriter::create(path, test_manifest(servers));
-  EXPECT_TRUE(writer.ok()) << writer.error().message();
-  return std::move(writer).value();
-}
-
-RunReader must_open(const std::string& path) {
-  auto reader = RunReader::open(path);
-  EXPECT_TRUE(reader.ok()) << reader.error().message();
-  return std::move(reader).value();
-}
-
-int64_t count_rows(const RunReader& reader, const Source& source) {
-  int64_t rows = 0;
-  Status scanned = reader.scan(source, [&](const SampleInfo&, uint32_t, std::span<const int64_t>) { ++rows; });
-  EXPECT_TRUE(scanned.ok()) << scanned.error().message();
-  return rows;
-}
-
 TEST(RunWriter, WhatWasWrittenIsRead) {
   TemporaryFolder folder;
   RunWriter writer = must_create(folder.file("a"), 2);
@@ -80,6 +61,278 @@ TEST(RunWriter, WhatWasWrittenIsRead) {
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(*closed)) files += entry.is_regular_file();
   EXPECT_EQ(files, 2u);
+}
+
+// Bytes per server and tick of a closed run, without the part that does not grow.
+double bytes_per_tick(int sockets) {
+  TemporaryFolder folder;
+  constexpr int kServers = 20;
+  constexpr int kTicks = 200;
+  RunWriter writer = must_create(folder.file("a"), kServers);
+  for (int tick = 0; tick < kTicks; ++tick) {
+    for (size_t node = 0; node < kServers; ++node) EXPECT_TRUE(writer.add(node, test_sample(tick, sockets)).ok());
+    EXPECT_TRUE(writer.commit().ok());
+  }
+  auto closed = writer.close();
+  EXPECT_TRUE(closed.ok()) << closed.error().message();
+  return static_cast<double>(std::filesystem::file_size(*closed + "/metrics.sqlite")) / kServers / kTicks;
+}
+
+TEST(RunWriter, RowsAreSmall) {
+  double without = bytes_per_tick(0);
+  double with = bytes_per_tick(10);
+  EXPECT_LE(without, 500);
+  EXPECT_LE((with - without) / 10, 60);
+}
+
+TEST(RunWriter, AbsentValuesStayAbsent) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  Sample sample;
+  sample.t_ns = kTestStart;
+  sample.keys.push_back({1, &source_nic, "eth0", ""});
+  sample.add(source_nic, 1, std::vector<int64_t>{1, kAbsent, 3, 4, kAbsent, 0, 7, 8});
+  ASSERT_TRUE(writer.add(0, sample).ok());
+  ASSERT_TRUE(writer.close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  std::vector<int64_t> seen;
+  ASSERT_TRUE(
+      reader.scan(source_nic, [&](auto&, uint32_t, auto values) { seen.assign(values.begin(), values.end()); }).ok());
+  EXPECT_EQ(seen, (std::vector<int64_t>{1, kAbsent, 3, 4, kAbsent, 0, 7, 8}));
+  EXPECT_TRUE(reader.manifest().notes.empty());
+}
+
+TEST(RunWriter, NodesOfDifferentAgeShareOneTable) {
+  TemporaryFolder folder;
+  const Column old_columns[] = {{"a_bytes", ColumnKind::counter, ""}};
+  const Column new_columns[] = {{"b_bytes", ColumnKind::gauge, ""}, {"a_bytes", ColumnKind::counter, ""}};
+  const Source old_source{"flash", "", "", old_columns};
+  const Source new_source{"flash", "", "", new_columns};
+  RunWriter writer = must_create(folder.file("a"), 2);
+  Sample sample;
+  sample.add(old_source, 0, std::vector<int64_t>{1});
+  ASSERT_TRUE(writer.add(0, sample).ok());
+  ASSERT_TRUE(writer.commit().ok());
+  sample.clear();
+  sample.add(new_source, 0, std::vector<int64_t>{20, 2});
+  ASSERT_TRUE(writer.add(1, sample).ok());
+  ASSERT_TRUE(writer.close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  std::vector<int64_t> seen;
+  ASSERT_NE(reader.source("flash"), nullptr);
+  EXPECT_EQ(reader.source("flash")->columns.size(), 2u);
+  auto collect = [&](auto&, uint32_t, auto values) { seen.insert(seen.end(), values.begin(), values.end()); };
+  ASSERT_TRUE(reader.scan(new_source, collect).ok());
+  EXPECT_EQ(seen, (std::vector<int64_t>{kAbsent, 1, 20, 2}));
+}
+
+TEST(RunWriter, RefusesSourcesThatWouldBreakTheSchema) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  const Column fine[] = {{"a", ColumnKind::gauge, ""}};
+  const Column bad[] = {{"rowid", ColumnKind::gauge, ""}};
+  const Column quoted[] = {{"a\"; DROP TABLE x", ColumnKind::gauge, ""}};
+  for (const Source& source : {Source{"sample", "", "", fine}, Source{"a b", "", "", fine}, Source{"ok", "", "", bad},
+                               Source{"ok2", "", "", quoted}}) {
+    Sample sample;
+    sample.add(source, 0, std::vector<int64_t>{1});
+    EXPECT_FALSE(writer.add(0, sample).ok()) << source.name;
+  }
+  Sample sample;
+  sample.add(source_disk, 9, std::vector<int64_t>(disk_column::count, 0));
+  Status unknown_key = writer.add(0, sample);
+  ASSERT_FALSE(unknown_key.ok());
+  EXPECT_NE(unknown_key.error().what.find("never announced"), std::string::npos);
+  ASSERT_TRUE(writer.close().ok());
+  EXPECT_TRUE(must_open(folder.file("a")).samples().empty());
+}
+
+TEST(RunWriter, ARestartedNodeKeepsItsDevices) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  ASSERT_TRUE(writer.add(0, test_sample(0, 1)).ok());
+  writer.reset_keys(0);
+  Sample again = test_sample(0, 1);
+  std::swap(again.keys[0].id, again.keys[1].id);
+  std::swap(again.rows[0].key, again.rows[1].key);
+  again.keys[3].detail = "peer=10.9.9.9 daemon=3";
+  ASSERT_TRUE(writer.add(0, again).ok());
+  ASSERT_TRUE(writer.close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  EXPECT_EQ(reader.keys().size(), 5u);  // the socket's detail changed, so it is another one
+  std::vector<uint32_t> disks;
+  ASSERT_TRUE(reader.scan(source_disk, [&](auto&, uint32_t key, auto) { disks.push_back(key); }).ok());
+  ASSERT_EQ(disks.size(), 2u);
+  EXPECT_EQ(disks[0], disks[1]);
+}
+
+TEST(RunWriter, ImportedValuesShareTheirSamples) {
+  TemporaryFolder folder;
+  Manifest manifest = test_manifest(2);
+  manifest.interval_ns = 0;
+  auto writer = RunWriter::create(folder.file("a"), manifest);
+  ASSERT_TRUE(writer.ok());
+  for (const char* metric : {"tps", "await"})
+    for (int tick = 0; tick < 5; ++tick)
+      for (size_t node = 0; node < 2; ++node)
+        ASSERT_TRUE(writer->add_value(node, kTestStart + tick * 10'000'000'000, "sda", metric, tick + 0.5).ok());
+  EXPECT_FALSE(writer->add_value(0, kTestStart, "sda", "tps", NAN).ok());
+  EXPECT_FALSE(writer->add_value(0, -1, "sda", "tps", 1).ok());
+  Node late;
+  late.name = "late";
+  writer->manifest().cluster.nodes.push_back(late);
+  ASSERT_TRUE(writer->add_value(2, kTestStart, "", "tps", 1).ok());
+  ASSERT_TRUE(writer->close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  EXPECT_EQ(reader.samples().size(), 11u);
+  EXPECT_EQ(reader.keys().size(), 2u);
+  EXPECT_EQ(reader.manifest().interval_ns, 10'000'000'000);
+  EXPECT_EQ(reader.samples()[0].mono_ns, reader.samples()[0].t_ns);
+  double sum = 0;
+  int64_t awaits = 0;
+  ASSERT_TRUE(reader
+                  .scan_values([&](auto&, uint32_t, const std::string& metric, double value) {
+                    sum += value;
+                    awaits += metric == "await";
+                  })
+                  .ok());
+  EXPECT_EQ(awaits, 10);
+  EXPECT_DOUBLE_EQ(sum, 51);
+}
+
+TEST(RunWriter, RefusesARunThatExists) {
+  TemporaryFolder folder;
+  {
+    RunWriter writer = must_create(folder.file("a"), 1);
+    auto second = RunWriter::create(folder.file("a.run"), test_manifest(1));
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().what, cat("another recorder (pid ", static_cast<int>(::getpid()), ") is writing ",
+                                       folder.file("a.run.partial")));
+  }
+  auto after_death = RunWriter::create(folder.file("a"), test_manifest(1));
+  ASSERT_FALSE(after_death.ok());
+  EXPECT_NE(after_death.error().what.find("did not finish"), std::string::npos);
+  RunWriter other = must_create(folder.file("b"), 1);
+  ASSERT_TRUE(other.close().ok());
+  auto closed = RunWriter::create(folder.file("b"), test_manifest(1));
+  ASSERT_FALSE(closed.ok());
+  EXPECT_NE(closed.error().what.find("exists already"), std::string::npos);
+}
+
+TEST(RunWriter, RefusesWhatCannotBecomeARun) {
+  TemporaryFolder folder;
+  auto no_folder = RunWriter::create(folder.file("missing/a"), test_manifest(1));
+  ASSERT_FALSE(no_folder.ok());
+  EXPECT_EQ(no_folder.error().errno_value, ENOENT);
+  EXPECT_FALSE(RunWriter::create("", test_manifest(1)).ok());
+  EXPECT_FALSE(RunWriter::create(folder.file("."), test_manifest(1)).ok());
+  Manifest twins = test_manifest(2);
+  twins.cluster.nodes[1].name = "s1";
+  auto two = RunWriter::create(folder.file("twins"), twins);
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.error().what, "two nodes have the name s1");
+  EXPECT_FALSE(path_exists(folder.file("twins.run.partial")));
+}
+
+TEST(RunWriter, MarksOfAnotherProcess) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  ASSERT_TRUE(writer.add(0, test_sample(0, 0)).ok());  // waiting rows must not keep marks out
+  pid_t child = ::fork();
+  if (child == 0) ::_exit(append_event(folder.file("a"), {kTestStart, "", "mark", "one"}).ok() ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_TRUE(writer.commit().ok());
+  ASSERT_TRUE(writer.add_event({kTestStart, "s1", "mark", "two"}).ok());
+  ASSERT_TRUE(writer.close().ok());
+  auto events = must_open(folder.file("a")).events();
+  ASSERT_TRUE(events.ok());
+  ASSERT_EQ(events->size(), 2u);
+  EXPECT_EQ(events->at(0).text, "one");
+  Status late = append_event(folder.file("a"), {kTestStart, "", "mark", "three"});
+  ASSERT_FALSE(late.ok());
+  EXPECT_NE(late.error().what.find("is closed"), std::string::npos);
+  EXPECT_FALSE(late.error().hint.empty());
+}
+
+TEST(RunWriter, MarksGoIntoARunLeftPartial) {
+  TemporaryFolder folder;
+  { RunWriter writer = must_create(folder.file("a"), 1); }
+  ASSERT_TRUE(append_event(folder.file("a"), {kTestStart, "", "mark", "late"}).ok());
+  RunReader reader = must_open(folder.file("a"));
+  EXPECT_TRUE(reader.partial());
+  EXPECT_EQ(reader.events()->size(), 1u);
+}
+
+TEST(RunWriter, ClockOffsetsReachReadersOfAPartialRun) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 2);
+  writer.manifest().nodes = {{"s2", 5'000'000'000, 1000, 0, 0, 0, {}}};
+  ASSERT_TRUE(writer.save_manifest().ok());
+  for (size_t node = 0; node < 2; ++node) ASSERT_TRUE(writer.add(node, test_sample(0, 0)).ok());
+  ASSERT_TRUE(writer.commit().ok());
+  RunReader reader = must_open(folder.file("a"));
+  ASSERT_EQ(reader.samples().size(), 2u);
+  EXPECT_EQ(reader.samples()[0].t_ns - reader.samples()[1].t_ns, 5'000'000'000);
+}
+
+TEST(RunWriter, ClosesWhileSomebodyReads) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  ASSERT_TRUE(writer.add(0, test_sample(0, 1)).ok());
+  ASSERT_TRUE(writer.commit().ok());
+  RunReader early = must_open(folder.file("a"));
+  ASSERT_TRUE(writer.add(0, test_sample(1, 0)).ok());
+  auto closed = writer.close();
+  ASSERT_TRUE(closed.ok()) << closed.error().message();
+  EXPECT_EQ(count_rows(early, source_disk), 1);  // what was there when it was opened
+  EXPECT_EQ(count_rows(must_open(folder.file("a")), source_disk), 2);
+}
+
+// A child writes one tick per commit at full speed and tells the last committed one; it is killed at some moment.
+int64_t write_until_killed(const std::string& path, useconds_t after_us) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    auto writer = RunWriter::create(path, test_manifest(1));
+    if (!writer) ::_exit(1);
+    for (int64_t tick = 0; tick < 1'000'000; ++tick) {
+      if (!writer->add(0, test_sample(tick, 2)) || !writer->commit()) ::_exit(1);
+      if (::write(ends[1], &tick, sizeof tick) != sizeof tick) ::_exit(1);
+    }
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  int64_t tick = -1;
+  EXPECT_EQ(::read(ends[0], &tick, sizeof tick), ssize_t{sizeof tick});
+  ::usleep(after_us);
+  ::kill(child, SIGKILL);
+  while (::read(ends[0], &tick, sizeof tick) == ssize_t{sizeof tick}) {
+  }
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return tick;
+}
+
+TEST(RunWriter, SurvivesBeingKilled) {
+  TemporaryFolder folder;
+  unsigned random = 12345;
+  for (int round = 0; round < 100; ++round) {
+    std::string path = folder.file("r" + std::to_string(round));
+    random = random * 1103515245 + 12345;
+    int64_t committed = write_until_killed(path, (random >> 16) % 12000);
+    auto reader = RunReader::open(path);
+    ASSERT_TRUE(reader.ok()) << "round " << round << ": " << reader.error().message();
+    EXPECT_TRUE(reader->partial());
+    int64_t ticks = static_cast<int64_t>(reader->samples().size());
+    ASSERT_GE(ticks, committed + 1) << "round " << round;
+    ASSERT_LE(ticks, committed + 2) << "round " << round;  // one may be committed and not told
+    ASSERT_EQ(count_rows(*reader, source_tcp), 2 * ticks);
+    ASSERT_EQ(count_rows(*reader, source_system), ticks);
+    std::filesystem::remove_all(path + ".run.partial");
+  }
 }
 
 }  // namespace
