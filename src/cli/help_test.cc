@@ -29,7 +29,9 @@ TEST(Help, EveryCommandHasACompletePage) {
     expect_narrow(page);
     EXPECT_TRUE(page.ends_with('\n'));
     for (const Option& option : command->options) {
-      if (!option.help.empty()) EXPECT_THAT(page, HasSubstr(cat("--", option.name)));
+      if (!option.help.empty()) {
+        EXPECT_THAT(page, HasSubstr(cat("--", option.name)));
+      }
     }
   }
 }
