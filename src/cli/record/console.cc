@@ -23,6 +23,10 @@ void put(std::string_view text) {
   static_cast<void>(write_all(STDERR_FILENO, text, "the standard error"));
 }
 
+std::string elapsed_text(int64_t ns) {
+  return ns < kNsPerSecond ? "0s" : format_duration(ns / kNsPerSecond * kNsPerSecond);
+}
+
 std::string plural(int64_t count, std::string_view noun) {
   return cat(count, " ", noun, count == 1 ? "" : "s");
 }
@@ -30,7 +34,7 @@ std::string plural(int64_t count, std::string_view noun) {
 }  // namespace
 
 std::string progress_text(const Progress& progress) {
-  std::string text = cat("recording: ", format_duration(progress.elapsed_ns / kNsPerSecond * kNsPerSecond));
+  std::string text = cat("recording: ", elapsed_text(progress.elapsed_ns));
   if (progress.for_ns > 0) text += cat(" of ", format_duration(progress.for_ns));
   text += cat(", ", plural(static_cast<int64_t>(progress.nodes), "node"), ", ", plural(progress.samples, "sample"),
               ", ", format_bytes(progress.size_bytes));

@@ -83,6 +83,8 @@ TEST(NodeTrack, AClockThatIsSetBackLosesNothing) {
 TEST(Progress, SaysWhoIsSilent) {
   Progress shown{12 * kSecond + 300 * kNsPerMs, 60 * kSecond, 1, 34'000, 2, {"s3"}};
   EXPECT_EQ(progress_text(shown), "recording: 12s of 60s, 2 nodes, 1 sample, 34.0 kB, silent: s3");
+  shown.elapsed_ns = 3 * kNsPerMs;
+  EXPECT_THAT(progress_text(shown), HasSubstr("recording: 0s of"));
   shown.silent = {"a", "b", "c", "d", "e", "f", "g"};
   EXPECT_THAT(progress_text(shown), HasSubstr("silent: a b c d e and 2 more"));
 }
