@@ -57,7 +57,7 @@ def write_cluster(path, nodes, extra=""):
 
 
 def load(bench):
-    """Disk and loopback traffic that starts and ends inside the recording."""
+    """Writes to a disk that start and end inside the recording; there is no network load."""
     with open(os.path.join(os.getcwd(), ".culprit-load-%d" % os.getpid()), "wb") as out:
         try:
             for _ in range(20):

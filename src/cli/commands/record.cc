@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMinServers = 3;              // of two nobody can say which one is odd
 constexpr double kOwnBytesPerCommit = 25'000;  // measured: a page of the journal per table, and the checkpoints
-constexpr double kOwnBytesPerNode = 1'500;     // per tick: rows once into the journal and once into the database
+constexpr double kOwnBytesPerNode = 1'500;     // an estimate: rows once into the journal, once into the database
 
 std::string host_name() {
   char name[256] = "localhost";
