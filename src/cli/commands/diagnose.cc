@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/analysis.h"
 #include "explain/verdict_text.h"
 #include "store/profile_file.h"
@@ -12,6 +13,8 @@
 namespace culprit {
 
 namespace {
+
+constexpr int kMostEvents = 20;  // a screenful
 
 struct Setup {
   const DetectorInfo* detector = nullptr;
@@ -52,6 +55,21 @@ void fill_in(const SeriesSet& series, const Setup& setup, Verdict& verdict) {
     verdict.notes.push_back("the profile was trained on simulated runs, which says nothing about real servers");
 }
 
+// What people and the recorder wrote down meanwhile: a mark or a gap near the onset often is the explanation.
+Status add_events(const RunReader& run, Verdict& verdict) {
+  ASSIGN_OR_RETURN(const std::vector<Event> events, run.events());
+  int shown = 0;
+  for (const Event& event : events) {
+    if ((event.kind != "mark" && event.kind != "gap") || event.t_ns < verdict.from_ns || event.t_ns > verdict.until_ns)
+      continue;
+    if (++shown > kMostEvents) continue;
+    verdict.notes.push_back(cat(event.kind, " at ", format_time(event.t_ns),
+                                event.node.empty() ? "" : cat(" on ", event.node), ": ", printable(event.text, 200)));
+  }
+  if (shown > kMostEvents) verdict.notes.push_back(cat(shown - kMostEvents, " more marks and gaps"));
+  return Ok{};
+}
+
 void say_next(const Args& args, const Setup& setup, const Verdict& verdict) {
   if (!setup.profile && setup.detector->name == "median_ratio" && !args.has("detector"))
     say("hint: without a profile only the baseline answers; culprit train FAULT_FREE_RUN... makes one");
@@ -76,6 +94,7 @@ Result<int> run(const Args& args) {
                    setup.detector->diagnose(series, setup.profile ? &*setup.profile : nullptr, parameters));
   fill_in(series, setup, verdict);
   for (const std::string& note : reader.manifest().notes) verdict.notes.push_back(note);
+  RETURN_IF_ERROR(add_events(reader, verdict));
 
   print(args.has("json") ? verdict_json(verdict) : verdict_text(verdict));
   if (!args.has("no-save")) {
