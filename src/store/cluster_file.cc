@@ -82,6 +82,62 @@ std::vector<std::string> node_keys() {
   return keys;
 }
 
+// toml++ 3.3 runs into undefined behaviour when it looks whether a character beyond ASCII is a blank, so those are
+// allowed only where it never looks: in comments and in texts on one line.
+class AsciiScan {
+ public:
+  explicit AsciiScan(std::string_view text) : rest_(text) {
+    if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
+  }
+  // The line of the first character that is in a wrong place, 0 when there is none.
+  int64_t find() {
+    while (!rest_.empty()) {
+      char c = rest_.front();
+      if (static_cast<unsigned char>(c) >= 0x80) return line_;
+      if (c == '#') {
+        rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
+      } else if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) {
+        if (!skip_long_text(c)) return line_;
+      } else if (c == '"' || c == '\'') {
+        skip_text(c);
+      } else {
+        step();
+      }
+    }
+    return 0;
+  }
+
+ private:
+  void step() {
+    if (rest_.front() == '\n') ++line_;
+    rest_.remove_prefix(1);
+  }
+  // Behind the closing quote, or at the end of the line, which is an error that toml++ finds.
+  void skip_text(char quote) {
+    rest_.remove_prefix(1);
+    while (!rest_.empty() && rest_.front() != '\n') {
+      char c = rest_.front();
+      rest_.remove_prefix(c == '\\' && quote == '"' && rest_.size() > 1 && rest_[1] != '\n' ? 2 : 1);
+      if (c == quote) return;
+    }
+  }
+  bool skip_long_text(char quote) {
+    rest_.remove_prefix(3);
+    int quotes = 0;
+    while (!rest_.empty() && (quotes < 3 || (rest_.front() == quote && quotes < 5))) {
+      char c = rest_.front();
+      if (static_cast<unsigned char>(c) >= 0x80) return false;
+      quotes = c == quote ? quotes + 1 : 0;
+      step();
+      if (c == '\\' && quote == '"' && !rest_.empty() && static_cast<unsigned char>(rest_.front()) < 0x80) step();
+    }
+    return true;
+  }
+
+  std::string_view rest_;
+  int64_t line_ = 1;
+};
+
 // Carries the file's name, so that every error can name the line.
 class Parser {
  public:
@@ -338,6 +394,9 @@ Result<Cluster> parse_cluster(std::string_view text, const std::string& name_for
     return input_error(cat(name_for_errors, " is larger than ", format_bytes(kMaxFileBytes)), "is it the right file?");
   if (trim(text).empty())
     return input_error(cat(name_for_errors, " is empty"), "it should name the servers: see docs/formats/cluster.md");
+  if (int64_t line = AsciiScan(text).find(); line > 0)
+    return input_error(cat(name_for_errors, ", line ", line, ": a character beyond ASCII stands outside of a text"),
+                       "such characters may be in comments and between quotes on one line");
   toml::parse_result parsed = toml::parse(text);
   if (parsed.failed())
     return input_error(cat(name_for_errors, ", line ", parsed.error().source().begin.line, ": ",

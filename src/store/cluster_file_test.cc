@@ -137,6 +137,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"zero_bytes", std::string("name = \"a\0b\"\n", 13), "line 1: ", "TOML"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(ClusterFile, CharactersBeyondAscii) {
+  EXPECT_TRUE(parse_cluster(
+      "\xef\xbb\xbf# caf\xc3\xa9 \"\nname = \"caf\xc3\xa9 \\\" \xc3\xa9\" # \xc3\xa9\n[[server]]\nname = '\xc3\xa9'\n",
+      "c"));
+  for (const char* bad :
+       {"\n\xc3\xa9 = 1\n", "\na = \"x\" \xc3\xa9\n", "\na = 1\xef\xbb\xbe\n", "\na = \"\"\"x\"\"\"\"\"\xc3\xa9\n",
+        "\na = '\\'\xc3\xa9\n", "\na = \"\"\"\\\xc3\xa9\"\"\"\n"})
+    EXPECT_THAT(parse_cluster(bad, "c").error().message(), HasSubstr("c, line 2: a character beyond ASCII")) << bad;
+}
+
 TEST(ClusterFile, ReachForms) {
   for (const char* good :
        {"local", "ns:s1", "ssh:root@h", "ssh:h", "ssh:root@h:22", "ssh:u@10.0.0.1:2222", "ssh:u@[fe80::1]"})
