@@ -1,10 +1,10 @@
 // culprit export: a run's metrics as rows for other tools, or a scrubbed copy to show to others.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <optional>
 
 #include "analyse/series.h"
@@ -16,25 +16,30 @@
 namespace culprit {
 namespace {
 
-// The file appears under its name only when it is whole.
+// A file appears under its name only when it is whole. What is there and is not a plain file (a pipe, a device, a link)
+// is written to as it is: renaming a file over it would destroy it.
 class OutFile {
  public:
-  explicit OutFile(std::string path)
-      : path_(std::move(path)), temporary_(cat(path_, ".tmp", static_cast<int>(::getpid()))) {}
+  explicit OutFile(std::string path) : path_(std::move(path)), target_(path_) {
+    struct stat info {};
+    bool plain = ::lstat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+    if (plain) target_ = cat(path_, ".tmp", static_cast<int>(::getpid()));
+  }
   ~OutFile() {
-    if (fd_.valid()) ::unlink(temporary_.c_str());
+    if (fd_.valid() && target_ != path_) ::unlink(target_.c_str());
   }
   OutFile(const OutFile&) = delete;
   OutFile& operator=(const OutFile&) = delete;
 
   Status open() {
-    fd_.reset(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    fd_.reset(::open(target_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!fd_.valid()) return system_error(cat("cannot write ", path_), errno);
     return Ok{};
   }
   Status write(std::string_view bytes) { return write_all(fd_.get(), bytes, path_); }
   Status close() {
-    if (::fsync(fd_.get()) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
+    bool synced = ::fsync(fd_.get()) == 0 || errno == EINVAL || errno == EROFS;  // a pipe or device cannot be synced
+    if (!synced || (target_ != path_ && ::rename(target_.c_str(), path_.c_str()) != 0))
       return system_error(cat("cannot write ", path_), errno);
     fd_.reset();
     return Ok{};
@@ -42,7 +47,7 @@ class OutFile {
 
  private:
   std::string path_;
-  std::string temporary_;
+  std::string target_;
   Fd fd_;
 };
 
