@@ -46,6 +46,10 @@ Status write_all(int fd, std::string_view bytes, const std::string& name) {
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text) {
+  struct stat info {};
+  // Renaming onto /dev/null would take it away from everybody; a link is not followed, so it is refused as well.
+  if (::lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return input_error(cat(path, " exists and is not a regular file"), "name a file");
   std::string temporary = cat(path, ".tmp", static_cast<int>(::getpid()));
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd.valid()) return system_error(cat("cannot write ", path), errno);

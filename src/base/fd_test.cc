@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,6 +60,18 @@ TEST_F(FdTest, AtomicWriteLeavesNothingElse) {
   int entries = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++entries;
   EXPECT_EQ(entries, 2);
+}
+
+TEST_F(FdTest, AtomicWriteReplacesOnlyFiles) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", path("link"));
+  for (const char* name : {"pipe", "link"}) {
+    Status written = write_file_atomically(path(name), "x");
+    ASSERT_FALSE(written) << name;
+    EXPECT_THAT(written.error().what, HasSubstr("not a regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe"))) << "a device must stay what it is";
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
 }
 
 TEST_F(FdTest, ReadingSaysWhatIsWrong) {

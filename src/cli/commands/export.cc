@@ -139,9 +139,8 @@ extern const CommandInfo command_export{
              .help = "replace names of hosts and devices, addresses, command lines and texts by pseudonyms"},
         },
     .text =
-        "Rows are time,node,source,device,metric,value. Without --raw they are the metrics that diagnose judges, one "
-        "per\n"
-        "server and tick, and 'culprit import --format csv' takes them again.\n"
+        "Rows are time,node,source,device,metric,value. Without --raw they are the metrics that diagnose\n"
+        "judges, one per server and tick, and 'culprit import --format csv' takes them again.\n"
         "Example, for attaching a run to a bug report:\n"
         "  culprit export tuesday --format run --scrub --out shared\n"
         "What is and is not replaced: docs/formats/csv.md.\n",
