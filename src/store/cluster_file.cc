@@ -82,61 +82,37 @@ std::vector<std::string> node_keys() {
   return keys;
 }
 
-// toml++ 3.3 runs into undefined behaviour when it looks whether a character beyond ASCII is a blank, so those are
-// allowed only where it never looks: in comments and in texts on one line.
-class AsciiScan {
- public:
-  explicit AsciiScan(std::string_view text) : rest_(text) {
-    if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
-  }
-  // The line of the first character that is in a wrong place, 0 when there is none.
-  int64_t find() {
-    while (!rest_.empty()) {
-      char c = rest_.front();
-      if (static_cast<unsigned char>(c) >= 0x80) return line_;
-      if (c == '#') {
-        rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
-      } else if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) {
-        if (!skip_long_text(c)) return line_;
-      } else if (c == '"' || c == '\'') {
-        skip_text(c);
-      } else {
-        step();
-      }
-    }
-    return 0;
-  }
+bool beyond_ascii(char c) {
+  return static_cast<unsigned char>(c) >= 0x80;
+}
 
- private:
-  void step() {
-    if (rest_.front() == '\n') ++line_;
-    rest_.remove_prefix(1);
-  }
-  // Behind the closing quote, or at the end of the line, which is an error that toml++ finds.
-  void skip_text(char quote) {
-    rest_.remove_prefix(1);
-    while (!rest_.empty() && rest_.front() != '\n') {
-      char c = rest_.front();
-      rest_.remove_prefix(c == '\\' && quote == '"' && rest_.size() > 1 && rest_[1] != '\n' ? 2 : 1);
-      if (c == quote) return;
+// toml++ 3.3 runs into undefined behaviour when it looks whether a character beyond ASCII is a blank, so it gets none:
+// in comments they are overwritten, elsewhere they are an error. Returns the line of that, 0 when all is well.
+int64_t make_ascii(std::string& text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  const bool long_texts = text.find("\"\"\"") != std::string::npos || text.find("'''") != std::string::npos;
+  int64_t line = 1;
+  char quote = 0;  // the one that is open
+  bool comment = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char& c = text[i];
+    if (c == '\n') {
+      ++line;
+      quote = 0;
+      comment = false;
+    } else if (beyond_ascii(c)) {
+      if (!comment || long_texts) return line;  // in a long text what looks like a comment may be none
+      c = '?';
+    } else if (!comment && quote != 0) {
+      if (c == '\\' && quote == '"' && i + 1 < text.size() && text[i + 1] != '\n' && !beyond_ascii(text[i + 1])) ++i;
+      if (c == quote) quote = 0;
+    } else if (!comment) {
+      comment = c == '#';
+      if (c == '"' || c == '\'') quote = c;
     }
   }
-  bool skip_long_text(char quote) {
-    rest_.remove_prefix(3);
-    int quotes = 0;
-    while (!rest_.empty() && (quotes < 3 || (rest_.front() == quote && quotes < 5))) {
-      char c = rest_.front();
-      if (static_cast<unsigned char>(c) >= 0x80) return false;
-      quotes = c == quote ? quotes + 1 : 0;
-      step();
-      if (c == '\\' && quote == '"' && !rest_.empty() && static_cast<unsigned char>(rest_.front()) < 0x80) step();
-    }
-    return true;
-  }
-
-  std::string_view rest_;
-  int64_t line_ = 1;
-};
+  return 0;
+}
 
 // Carries the file's name, so that every error can name the line.
 class Parser {
@@ -306,19 +282,33 @@ Result<Cluster> Parser::parse(const toml::table& top) {
   return cluster;
 }
 
+// One character of UTF-8, taken off the front; U+FFFD for a byte that is none.
+char32_t next_character(std::string_view& text) {
+  unsigned char first = static_cast<unsigned char>(text.front());
+  size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+  char32_t character = length == 1 ? first : first & (0xffu >> (length + 1));
+  bool good = length > 0 && first < 0xf5 && length <= text.size();
+  for (size_t i = 1; good && i < length; ++i) {
+    unsigned char byte = static_cast<unsigned char>(text[i]);
+    good = (byte & 0xc0) == 0x80;
+    character = character << 6 | (byte & 0x3fu);
+  }
+  text.remove_prefix(good ? length : 1);
+  return good && character <= 0x10ffff && (character < 0xd800 || character > 0xdfff) ? character : 0xfffd;
+}
+
 void append_text(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   out += '"';
-  for (char c : text) {
-    unsigned char byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\';
-    if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
+  while (!text.empty()) {
+    char32_t c = next_character(text);
+    if (c >= 0x20 && c < 0x7f) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += static_cast<char>(c);
+      continue;
     }
+    out += c > 0xffff ? "\\U" : "\\u";
+    for (int shift = c > 0xffff ? 28 : 12; shift >= 0; shift -= 4) out += kHex[(c >> shift) & 15];
   }
   out += '"';
 }
@@ -394,10 +384,11 @@ Result<Cluster> parse_cluster(std::string_view text, const std::string& name_for
     return input_error(cat(name_for_errors, " is larger than ", format_bytes(kMaxFileBytes)), "is it the right file?");
   if (trim(text).empty())
     return input_error(cat(name_for_errors, " is empty"), "it should name the servers: see docs/formats/cluster.md");
-  if (int64_t line = AsciiScan(text).find(); line > 0)
-    return input_error(cat(name_for_errors, ", line ", line, ": a character beyond ASCII stands outside of a text"),
-                       "such characters may be in comments and between quotes on one line");
-  toml::parse_result parsed = toml::parse(text);
+  std::string ascii(text);
+  if (int64_t line = make_ascii(ascii); line > 0)
+    return input_error(cat(name_for_errors, ", line ", line, ": a character beyond ASCII is not in a comment"),
+                       "in a text write it by its number, like \\u00e9");
+  toml::parse_result parsed = toml::parse(ascii);
   if (parsed.failed())
     return input_error(cat(name_for_errors, ", line ", parsed.error().source().begin.line, ": ",
                            printable(parsed.error().description(), 200)),

@@ -138,12 +138,16 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ClusterFile, CharactersBeyondAscii) {
-  EXPECT_TRUE(parse_cluster(
-      "\xef\xbb\xbf# caf\xc3\xa9 \"\nname = \"caf\xc3\xa9 \\\" \xc3\xa9\" # \xc3\xa9\n[[server]]\nname = '\xc3\xa9'\n",
-      "c"));
+  auto good = parse_cluster(
+      "\xef\xbb\xbf# caf\xc3\xa9 \"\nname = \"caf\\u00e9 \\U0001f600 \\\" #\" # \xc3\xa9\n[[server]]\nname = 'a#' # "
+      "\xc3\xa9\n",
+      "c");
+  ASSERT_TRUE(good) << good.error().message();
+  EXPECT_EQ(good->name, "caf\xc3\xa9 \xf0\x9f\x98\x80 \" #");
+  EXPECT_EQ(good->nodes[0].name, "a#");
   for (const char* bad :
-       {"\n\xc3\xa9 = 1\n", "\na = \"x\" \xc3\xa9\n", "\na = 1\xef\xbb\xbe\n", "\na = \"\"\"x\"\"\"\"\"\xc3\xa9\n",
-        "\na = '\\'\xc3\xa9\n", "\na = \"\"\"\\\xc3\xa9\"\"\"\n"})
+       {"\n\xc3\xa9 = 1\n", "\na = \"x\" \xc3\xa9\n", "\na = 1\xef\xbb\xbe\n", "\na = 0\"x\xc3\xa9\"\n",
+        "\na = \"# \xc3\xa9\"\n", "\na = \"\"\"x\"\"\" # \xc3\xa9\n", "\na = '\\'\xc3\xa9\n", "\na = \"\\\xc3\xa9\"\n"})
     EXPECT_THAT(parse_cluster(bad, "c").error().message(), HasSubstr("c, line 2: a character beyond ASCII")) << bad;
 }
 
