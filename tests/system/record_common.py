@@ -1,4 +1,5 @@
 """What the system tests of `culprit record` share: a scratch folder, starting and reading recordings, skipping."""
+import ctypes
 import json
 import os
 import shutil
@@ -31,6 +32,32 @@ def wait_for(condition, seconds, message):
     raise AssertionError(message)
 
 
+def children_of(pid):
+    """The processes that a process of one thread has started and not yet waited for."""
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as text:
+            return [int(word) for word in text.read().split()]
+    except OSError:  # it has ended
+        return []
+
+
+def adopt_orphans():
+    """What our children leave running becomes ours, so that it can be ended by its number."""
+    subreaper = 36  # PR_SET_CHILD_SUBREAPER
+    ctypes.CDLL(None).prctl(subreaper, 1, 0, 0, 0)
+
+
+def end_orphans(seconds=5):
+    """Samplers and ssh sessions end by themselves when their recorder does; whatever has not ended by then is killed."""
+    end = time.monotonic() + seconds
+    while left := children_of(os.getpid()):
+        for pid in left:
+            if time.monotonic() > end:
+                os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.02)
+
+
 class Bench:
     """A scratch folder with its own registry, so that recordings of other users of this machine do not matter."""
 
@@ -47,6 +74,9 @@ class Bench:
         self.cleanups = []
 
     def __enter__(self):
+        adopt_orphans()
+        for number in (signal.SIGTERM, signal.SIGHUP):  # Ctrl-C is an exception already: clean up then, too
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
         return self
 
     def __exit__(self, *_):
@@ -54,8 +84,12 @@ class Bench:
             if child.poll() is None:
                 child.kill()
                 child.wait()
+        end_orphans()
         for cleanup in reversed(self.cleanups):
-            cleanup()
+            try:
+                cleanup()
+            except (OSError, subprocess.SubprocessError) as error:  # the others must still be done
+                print("cleaning up:", error, file=sys.stderr)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def path(self, name):
