@@ -27,9 +27,9 @@ struct Frame {
   void note(std::string text);  // once
 };
 
-// The keys of a source that are summed into their node's metrics: those named in the cluster file, or all that are not
-// stacked on others, so that nothing counts twice.
-std::vector<bool> summed_keys(Frame& frame, std::string_view source);
+// The keys of a source that are summed, as disks or as interfaces, into their node's metrics: those named in the
+// cluster file, or all that are not stacked on others, so that nothing counts twice.
+std::vector<bool> summed_keys(Frame& frame, std::string_view source, Resource resource);
 // "word=value" in a key's detail, "" when it is not there.
 std::string detail_value(const std::string& detail, std::string_view word);
 

@@ -57,7 +57,7 @@ void flush(Frame& frame, size_t server, const Sums& s) {
 }  // namespace
 
 Status derive_disk(Frame& frame) {
-  const std::vector<bool> summed = summed_keys(frame, "disk");
+  const std::vector<bool> summed = summed_keys(frame, "disk", Resource::disk);
   Differences differences(source_disk, frame.longest_ns);
   std::vector<Sums> sums(frame.out.servers.size());
   std::unordered_map<uint32_t, Stall> stalls;

@@ -124,7 +124,7 @@ void put_means(Frame& frame, Metric metric, const WindowMeans& means) {
 
 Status derive_network(Frame& frame) {
   using namespace nic_column;
-  const std::vector<bool> summed = summed_keys(frame, "nic");
+  const std::vector<bool> summed = summed_keys(frame, "nic", Resource::network);
   Differences differences(source_nic, frame.longest_ns);
   std::vector<NicSums> sums(frame.out.servers.size());
   RETURN_IF_ERROR(frame.run.scan(source_nic, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {

@@ -41,7 +41,8 @@ using Cells = std::vector<std::vector<std::vector<Cell>>>;  // [metric][server][
 }  // namespace
 
 Status derive_values(Frame& frame) {
-  const std::vector<bool> disks = summed_keys(frame, "value");
+  const std::vector<bool> disks = summed_keys(frame, "value", Resource::disk);
+  const std::vector<bool> nics = summed_keys(frame, "value", Resource::network);
   std::unordered_map<uint64_t, double> requests;
   RETURN_IF_ERROR(
       frame.run.scan_values([&](const SampleInfo& s, uint32_t key, const std::string& metric, double value) {
@@ -52,7 +53,9 @@ Status derive_values(Frame& frame) {
     const MetricInfo* metric = find_metric(name);
     const size_t server = frame.server_of_node[s.node];
     size_t tick = 0;
-    if (!metric || server == kNoServer || !disks[key] || !frame.tick_of(s.t_ns, tick)) return;
+    if (!metric || server == kNoServer) return;
+    const bool summed = metric->resource == Resource::disk ? disks[key] : nics[key];
+    if (!summed || !frame.tick_of(s.t_ns, tick)) return;
     double weight = 1;
     if (how(metric->id) == Sum::by_requests) {
       auto found = requests.find(place(s, key));

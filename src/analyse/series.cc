@@ -152,7 +152,7 @@ std::string detail_value(const std::string& detail, std::string_view word) {
   return "";
 }
 
-std::vector<bool> summed_keys(Frame& frame, std::string_view source) {
+std::vector<bool> summed_keys(Frame& frame, std::string_view source, Resource resource) {
   const auto& keys = frame.run.keys();
   std::vector<bool> summed(keys.empty() ? 1 : keys.back().id + 1, false);
   summed[0] = true;
@@ -160,8 +160,9 @@ std::vector<bool> summed_keys(Frame& frame, std::string_view source) {
   for (const KeyInfo& key : keys) {
     if (key.source != source) continue;
     const Node& node = frame.run.nodes()[key.node];
-    const bool listed = named(node.disks, key.name) || named(node.nics, key.name);
-    const bool lists = (source == "nic" || !node.disks.empty()) && (source == "disk" || !node.nics.empty());
+    const std::vector<std::string>& list = resource == Resource::disk ? node.disks : node.nics;
+    const bool listed = named(list, key.name);
+    const bool lists = !list.empty();
     const bool repeats = listed ? below.count({key.node, key.name}) > 0 : repeats_others(key);
     summed[key.id] = key.name.empty() || ((listed || !lists) && !repeats);
     if (repeats && (listed || !lists) && frame.server_of_node[key.node] != kNoServer)

@@ -277,6 +277,28 @@ TEST_F(SeriesTest, ImportedValuesOfSeveralDevices) {
   EXPECT_DOUBLE_EQ(at(set, Metric::rxbyt, 0, 1), 5);
 }
 
+TEST_F(SeriesTest, ImportedLatencyOfAStalledDiskIsKept) {
+  node("s1");
+  begin();
+  for (int t = 0; t < 3; ++t) {
+    ASSERT_TRUE(writer_->add_value(0, kStart + t * kSecond, "sda", "tps", 0));
+    ASSERT_TRUE(writer_->add_value(0, kStart + t * kSecond, "sda", "await", t == 1 ? 900 : 0));
+  }
+  const SeriesSet set = load();
+  EXPECT_TRUE(is_missing(at(set, Metric::await, 0, 0)));
+  EXPECT_DOUBLE_EQ(at(set, Metric::await, 0, 1), 900);
+}
+
+TEST_F(SeriesTest, ImportedDevicesFollowTheClusterFile) {
+  node("s1").disks = {"sdb"};
+  begin();
+  for (const char* disk : {"sda", "sdb"}) ASSERT_TRUE(writer_->add_value(0, kStart, disk, "rd_sec", 100));
+  for (const char* nic : {"eth0", "eth1"}) ASSERT_TRUE(writer_->add_value(0, kStart, nic, "rxbyt", 100));
+  const SeriesSet set = load();
+  EXPECT_DOUBLE_EQ(at(set, Metric::rd_sec, 0, 0), 100);
+  EXPECT_DOUBLE_EQ(at(set, Metric::rxbyt, 0, 0), 200);  // no interface is named
+}
+
 TEST_F(SeriesTest, SinceUntilAndExclude) {
   node("s1");
   node("s2");
