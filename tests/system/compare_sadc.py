@@ -218,8 +218,8 @@ def record(bench, server, under, devices):
     run_path = bench.path("beside.run")
     places = {"near": (), **({"far": devices.into} if devices else {})}
     recorder = bench.start("record", "--cluster", bench.path("cluster.toml"), "--interval", INTERVAL, "--quiet", "--out", run_path)
-    sadcs = {node: Sadc(bench, node, prefix) for node, prefix in places.items()}
     wait_for(lambda: all(bench.samples(run_path, n) > 5 for n in range(len(places))), 30, "no samples: " + bench.output(recorder))
+    sadcs = {node: Sadc(bench, node, prefix) for node, prefix in places.items()}  # within our time, so that a sample of ours is near its ends
     for sadc in sadcs.values():
         sadc.wait_for_samples(2)
     idle = [server.transfer(there, back) for there, back in IDLE_BYTES]
