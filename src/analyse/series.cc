@@ -121,8 +121,10 @@ std::set<std::pair<size_t, std::string>> members_of_named(const Frame& frame) {
   for (const KeyInfo& key : frame.run.keys()) {
     const Node& node = frame.run.nodes()[key.node];
     if (!named(node.disks, key.name) && !named(node.nics, key.name)) continue;
-    for (const char* word : {"slaves", "lower"})
-      for (std::string_view member : split(detail_value(key.detail, word), ',')) out.emplace(key.node, member);
+    for (const char* word : {"slaves", "lower"}) {
+      const std::string members = detail_value(key.detail, word);  // split's views point into it
+      for (std::string_view member : split(members, ',')) out.emplace(key.node, member);
+    }
   }
   return out;
 }
