@@ -61,8 +61,10 @@ Status derive_disk(Frame& frame) {
   Differences differences(source_disk, frame.longest_ns);
   std::vector<Sums> sums(frame.out.servers.size());
   std::unordered_map<uint32_t, Stall> stalls;
+  const std::initializer_list<int> columns = {reads,    sectors_read, read_ms, writes,     sectors_written,
+                                              write_ms, in_flight,    io_ms,   weighted_ms};
   RETURN_IF_ERROR(
-      frame.run.scan(source_disk, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+      frame.run.scan(source_disk, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
         const size_t server = frame.server_of_node[sample.node];
         if (server == kNoServer || !summed[key]) return;
         const Step* step = differences.step(sample, key, row);

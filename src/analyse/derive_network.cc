@@ -127,23 +127,25 @@ Status derive_network(Frame& frame) {
   const std::vector<bool> summed = summed_keys(frame, "nic", Resource::network);
   Differences differences(source_nic, frame.longest_ns);
   std::vector<NicSums> sums(frame.out.servers.size());
-  RETURN_IF_ERROR(frame.run.scan(source_nic, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
-    const size_t server = frame.server_of_node[sample.node];
-    if (server == kNoServer || !summed[key]) return;
-    const Step* step = differences.step(sample, key, row);
-    NicSums& s = sums[server];
-    if (!step) return;
-    if (s.sample != sample.id) {
-      flush(frame, server, s);
-      s = {};
-    }
-    if (!frame.tick_of(sample.t_ns, s.tick)) return;
-    s.sample = sample.id;
-    s.rx_bytes += step->at(rx_bytes) / step->seconds;
-    s.rx_packets += step->at(rx_packets) / step->seconds;
-    s.tx_bytes += step->at(tx_bytes) / step->seconds;
-    s.tx_packets += step->at(tx_packets) / step->seconds;
-  }));
+  const std::initializer_list<int> columns = {rx_bytes, rx_packets, tx_bytes, tx_packets};
+  RETURN_IF_ERROR(
+      frame.run.scan(source_nic, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+        const size_t server = frame.server_of_node[sample.node];
+        if (server == kNoServer || !summed[key]) return;
+        const Step* step = differences.step(sample, key, row);
+        NicSums& s = sums[server];
+        if (!step) return;
+        if (s.sample != sample.id) {
+          flush(frame, server, s);
+          s = {};
+        }
+        if (!frame.tick_of(sample.t_ns, s.tick)) return;
+        s.sample = sample.id;
+        s.rx_bytes += step->at(rx_bytes) / step->seconds;
+        s.rx_packets += step->at(rx_packets) / step->seconds;
+        s.tx_bytes += step->at(tx_bytes) / step->seconds;
+        s.tx_packets += step->at(tx_packets) / step->seconds;
+      }));
   for (size_t i = 0; i < sums.size(); ++i) flush(frame, i, sums[i]);
   return Ok{};
 }
@@ -155,22 +157,24 @@ Status derive_congestion(Frame& frame) {
   for (const KeyInfo& key : frame.run.keys())
     if (key.source == "tcp") flows[key.id].place = map.place(key);
 
+  const std::initializer_list<int> columns = {cwnd_segments, bytes_sent, data_segments_out};
   WindowMeans to(frame.out.servers.size(), frame.out.ticks);
   WindowMeans from = to;
-  RETURN_IF_ERROR(frame.run.scan(source_tcp, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
-    FlowState& flow = flows[key];
-    if (flow.place.server == kNoServer || row[cwnd_segments] == kAbsent) return;
-    const int64_t sent = row[bytes_sent] != kAbsent ? row[bytes_sent] : row[data_segments_out];
-    const int64_t tick_number = sample.t_ns / frame.out.interval_ns;
-    const bool unknown = sent == kAbsent;  // an old kernel does not tell: then every socket counts
-    if (unknown || (flow.sent != kAbsent && sent > flow.sent)) flow.last_sent_tick = tick_number;
-    flow.sent = sent;
-    size_t tick = 0;
-    if (tick_number - flow.last_sent_tick >= frame.cwnd_span || !frame.tick_of(sample.t_ns, tick)) return;
-    WindowMeans& means = flow.place.metric == Metric::cwnd_to_clients ? to : from;
-    means.sum[flow.place.server][tick] += static_cast<double>(row[cwnd_segments]);
-    means.n[flow.place.server][tick] += 1;
-  }));
+  RETURN_IF_ERROR(
+      frame.run.scan(source_tcp, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+        FlowState& flow = flows[key];
+        if (flow.place.server == kNoServer || row[cwnd_segments] == kAbsent) return;
+        const int64_t sent = row[bytes_sent] != kAbsent ? row[bytes_sent] : row[data_segments_out];
+        const int64_t tick_number = sample.t_ns / frame.out.interval_ns;
+        const bool unknown = sent == kAbsent;  // an old kernel does not tell: then every socket counts
+        if (unknown || (flow.sent != kAbsent && sent > flow.sent)) flow.last_sent_tick = tick_number;
+        flow.sent = sent;
+        size_t tick = 0;
+        if (tick_number - flow.last_sent_tick >= frame.cwnd_span || !frame.tick_of(sample.t_ns, tick)) return;
+        WindowMeans& means = flow.place.metric == Metric::cwnd_to_clients ? to : from;
+        means.sum[flow.place.server][tick] += static_cast<double>(row[cwnd_segments]);
+        means.n[flow.place.server][tick] += 1;
+      }));
   put_means(frame, Metric::cwnd_to_clients, to);
   put_means(frame, Metric::cwnd_from_clients, from);
   return Ok{};

@@ -10,7 +10,8 @@ constexpr double kSectorBytes = 512;
 
 Status derive_loss(Frame& frame) {
   Differences differences(source_netstat, frame.longest_ns);
-  return frame.run.scan(source_netstat, [&](const SampleInfo& sample, uint32_t, std::span<const int64_t> row) {
+  const std::initializer_list<int> columns = {netstat_column::retrans_segments};
+  return frame.run.scan(source_netstat, columns, [&](const SampleInfo& sample, uint32_t, std::span<const int64_t> row) {
     const size_t server = frame.server_of_node[sample.node];
     const Step* step = differences.step(sample, static_cast<uint32_t>(sample.node), row);
     size_t tick = 0;
@@ -34,10 +35,11 @@ void put_system(Frame& frame, size_t server, size_t tick, const Step& step) {
 
 // Bytes per second of a source's rows summed per server and tick; kMissing where there are none.
 template <class Bytes>
-Status sum_bytes(Frame& frame, const Source& source, std::vector<Series>& out, Bytes bytes) {
+Status sum_bytes(Frame& frame, const Source& source, std::initializer_list<int> columns, std::vector<Series>& out,
+                 Bytes bytes) {
   Differences differences(source, frame.longest_ns);
   out.assign(frame.out.servers.size(), Series(frame.out.ticks, kMissing));
-  return frame.run.scan(source, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+  return frame.run.scan(source, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
     const size_t server = frame.server_of_node[sample.node];
     size_t tick = 0;
     if (server == kNoServer || !frame.tick_of(sample.t_ns, tick)) return;
@@ -61,9 +63,12 @@ void put_rest(Frame& frame, Metric metric, Metric a, Metric b, double factor, co
 }  // namespace
 
 Status derive_node(Frame& frame) {
+  using namespace system_column;
   RETURN_IF_ERROR(derive_loss(frame));
   Differences differences(source_system, frame.longest_ns);
-  return frame.run.scan(source_system, [&](const SampleInfo& sample, uint32_t, std::span<const int64_t> row) {
+  const std::initializer_list<int> columns = {user_ms, nice_ms,    system_ms, idle_ms,       iowait_ms,
+                                              irq_ms,  softirq_ms, steal_ms,  psi_io_some_us};
+  return frame.run.scan(source_system, columns, [&](const SampleInfo& sample, uint32_t, std::span<const int64_t> row) {
     const size_t server = frame.server_of_node[sample.node];
     const Step* step = differences.step(sample, static_cast<uint32_t>(sample.node), row);
     size_t tick = 0;
@@ -73,12 +78,14 @@ Status derive_node(Frame& frame) {
 
 Status derive_foreign(Frame& frame) {
   std::vector<Series> own;
-  RETURN_IF_ERROR(sum_bytes(frame, source_process, own, [](const Step& step) {
-    using namespace process_column;
+  using namespace process_column;
+  const std::initializer_list<int> disk = {read_bytes, write_bytes, cancelled_write_bytes};
+  RETURN_IF_ERROR(sum_bytes(frame, source_process, disk, own, [](const Step& step) {
     return step.at(read_bytes) + step.at(write_bytes) - step.at(cancelled_write_bytes);
   }));
   put_rest(frame, Metric::foreign_io, Metric::rd_sec, Metric::wr_sec, kSectorBytes, own);
-  RETURN_IF_ERROR(sum_bytes(frame, source_tcp, own, [](const Step& step) {
+  const std::initializer_list<int> net = {tcp_column::bytes_sent, tcp_column::bytes_received};
+  RETURN_IF_ERROR(sum_bytes(frame, source_tcp, net, own, [](const Step& step) {
     return step.at(tcp_column::bytes_sent) + step.at(tcp_column::bytes_received);
   }));
   put_rest(frame, Metric::foreign_net, Metric::rxbyt, Metric::txbyt, 1, own);

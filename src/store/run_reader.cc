@@ -29,10 +29,11 @@ struct Selection {
   std::vector<bool> is_counter;  // parallel to target
 };
 
-Selection select_columns(const Source& wanted, const DescribedSource& have) {
+Selection select_columns(const Source& wanted, const DescribedSource& have, std::initializer_list<int> only) {
   Selection selection;
   selection.sql = "sample,\"key\"";
   for (size_t i = 0; i < wanted.columns.size(); ++i) {
+    if (only.size() > 0 && std::find(only.begin(), only.end(), static_cast<int>(i)) == only.end()) continue;
     for (const Column& column : have.columns) {
       if (column.name != wanted.columns[i].name) continue;
       selection.sql += cat(",", quote_identifier(column.name));
@@ -147,12 +148,12 @@ Result<const SampleInfo*> RunReader::find_sample(const TableScan& scan, uint16_t
   return info;
 }
 
-Status RunReader::scan(const Source& source, const RowFn& row) const {
+Status RunReader::scan(const Source& source, std::initializer_list<int> columns, const RowFn& row) const {
   const DescribedSource* described = state_->describe(source.name);
   if (!described) return Ok{};
   uint16_t index = 0;
   while (&state_->described[index] != described) ++index;
-  Selection selection = select_columns(source, *described);
+  Selection selection = select_columns(source, *described, columns);
   ASSIGN_OR_RETURN(TableScan scan,
                    TableScan::start(state_->db, described->name, selection.sql, state_->path, described->last_row));
   std::vector<int64_t> cells(source.columns.size(), kAbsent);

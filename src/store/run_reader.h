@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,7 +61,9 @@ class RunReader {
   // not have come as kAbsent, and so do negative counters, which are counted in a note. A row without its sample or key
   // is an error: the run is damaged.
   using RowFn = std::function<void(const SampleInfo& sample, uint32_t key, std::span<const int64_t> values)>;
-  Status scan(const Source& source, const RowFn& row) const;
+  // With `columns` (numbers of the source's columns) only those are read, which is faster; the others are kAbsent.
+  Status scan(const Source& source, std::initializer_list<int> columns, const RowFn& row) const;
+  Status scan(const Source& source, const RowFn& row) const { return scan(source, {}, row); }
   using ValueFn = std::function<void(const SampleInfo& sample, uint32_t key, const std::string& metric, double value)>;
   // Likewise for imported values; those that are not finite numbers are left out and counted in a note.
   Status scan_values(const ValueFn& row) const;
