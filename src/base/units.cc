@@ -122,9 +122,9 @@ std::string format_duration(int64_t ns) {
   if (ns < kNsPerMs)
     std::snprintf(text, sizeof text, "%gus", static_cast<double>(ns) / 1e3);
   else if (ns < kNsPerSecond)
-    std::snprintf(text, sizeof text, "%gms", static_cast<double>(ns / 100'000) / 10);
+    std::snprintf(text, sizeof text, "%gms", static_cast<double>(ns / 100'000) / 10);  // NOLINT: cut, not rounded
   else if (ns < 120 * kNsPerSecond)
-    std::snprintf(text, sizeof text, "%gs", static_cast<double>(ns / (100 * kNsPerMs)) / 10);
+    std::snprintf(text, sizeof text, "%gs", static_cast<double>(ns / (100 * kNsPerMs)) / 10);  // NOLINT: cut as well
   else if (ns < 7200 * kNsPerSecond)
     std::snprintf(text, sizeof text, "%dm %ds", static_cast<int>(ns / (60 * kNsPerSecond)),
                   static_cast<int>(ns / kNsPerSecond % 60));

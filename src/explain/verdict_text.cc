@@ -58,7 +58,7 @@ std::string rate(double bytes) {
 
 // "3.1-3.6 ms": the unit once when both have it.
 std::string range_text(double low, double high, const std::string& unit) {
-  const std::string a = value_text(low, unit);
+  std::string a = value_text(low, unit);
   const std::string b = value_text(high, unit);
   if (a == b) return a;
   const size_t cut_a = a.find(' ');

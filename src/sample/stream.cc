@@ -85,7 +85,7 @@ int64_t parse_ping(std::string_view line) {
   return number;
 }
 
-Status StreamParser::fail(std::string what) {
+Status StreamParser::fail(const std::string& what) {
   failed_ = true;
   error_ = input_error(cat("the node's stream is damaged: ", what), "is something else writing to the connection?");
   return error_;

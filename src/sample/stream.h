@@ -48,7 +48,7 @@ class StreamParser {
     std::vector<int> columns;        // its column, or -1, for each column of the stream
   };
 
-  Status fail(std::string what);
+  Status fail(const std::string& what);
   Status take_line(std::string_view line, std::vector<StreamEvent>& events);
   Status take_preamble(std::string_view line);
   Status take_env(std::string_view rest);

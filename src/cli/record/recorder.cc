@@ -83,7 +83,7 @@ class Recorder : public FeedSink {
   void wait(const StopSignals& signals);
   void turn_feeds();
   int64_t wait_ns();
-  void keep(Status status);
+  void keep(const Status& status);
   void event(int64_t t_ns, const std::string& node, const std::string& kind, const std::string& text);
   void note(size_t node, const std::string& text);
   void go_silent(size_t node, const std::string& reason, const std::string& hint);
@@ -135,7 +135,7 @@ Recorder::Recorder(const RecordPlan& plan, RunWriter writer, std::vector<std::un
 }
 
 // A full disk ends the recording; any other failure to write too, but it is said.
-void Recorder::keep(Status status) {
+void Recorder::keep(const Status& status) {
   if (status || !stopped_.empty()) return;
   int error = status.error().errno_value;
   stopped_ = error == ENOSPC || error == EDQUOT ? "disk full" : "cannot write";
@@ -169,7 +169,7 @@ void Recorder::on_sample(size_t node, const Sample& sample) {
   Status added = writer_.add(node, sample);
   if (!added && added.error().kind == ErrorKind::input)
     return note(node, cat("a sample was refused: ", added.error().what));
-  keep(std::move(added));
+  keep(added);
   bool was_silent = state.track.silent();
   int64_t t_ns = sample.t_ns - state.offset_ns;
   if (auto gap = state.track.sample(t_ns, monotonic_now_ns())) {
