@@ -6,6 +6,7 @@
 // own (congestion.h). Phase II asks a fixed list of questions which metrics those were (checklist.h). What the paper
 // leaves open is decided in sixteen rules, see docs/fast10.md; this file puts the parts together.
 #include <algorithm>
+#include <future>
 
 #include "analyse/congestion.h"
 #include "analyse/detector.h"
@@ -218,11 +219,10 @@ void note_coverage(const PeerTable& table, size_t server, const std::string& nam
   findings.undecided |= c.missing * 2 > c.windows;
 }
 
-void judge_histogram(const SeriesSet& series, Metric metric, const Profile& profile, const Parameters& p,
-                     Findings& findings) {
+void judge_histogram(const SeriesSet& series, Metric metric, PeerTable table, const Profile& profile,
+                     const Parameters& p, Findings& findings) {
   const size_t k = natural(p, "k");
   if (!series.has(metric)) return skip(findings, kAnyServer, metric, "it was not recorded");
-  PeerTable table = compare_peers(series, metric, peer_options(metric, p));
   if (!profile.thresholds.count(std::string(info(metric).name))) {
     if (!table.ever_active()) return;
     findings.undecided = true;
@@ -321,7 +321,14 @@ Result<Verdict> diagnose(const SeriesSet& series, const Profile* profile, const 
   if (profile->interval_ns != series.interval_ns)
     verdict.notes.push_back("the profile was trained at another sampling interval than this run's");
   Findings findings;
-  for (Metric metric : kHistogram) judge_histogram(series, metric, *profile, p, findings);
+  // All pairs of a thousand servers take a while: the metrics are compared side by side, then judged in turn.
+  std::vector<std::future<PeerTable>> tables;
+  for (Metric metric : kHistogram)
+    tables.push_back(std::async(std::launch::async, [&series, &p, metric] {
+      return series.has(metric) ? compare_peers(series, metric, peer_options(metric, p)) : PeerTable();
+    }));
+  for (size_t m = 0; m < tables.size(); ++m)
+    judge_histogram(series, kHistogram[m], tables[m].get(), *profile, p, findings);
   for (Metric metric : kCongestion) judge_congestion(series, metric, *profile, p, findings);
   return conclude(series, p, std::move(findings), std::move(verdict));
 }
