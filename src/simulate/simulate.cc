@@ -34,6 +34,12 @@ Status add_ticks(const SimulationPlan& plan, RunWriter& writer, const std::funct
   return Ok{};
 }
 
+Status fill_run(const SimulationPlan& plan, RunWriter& writer, const std::function<void(int64_t)>& progress) {
+  for (const Event& event : simulated_events(plan)) RETURN_IF_ERROR(writer.add_event(event));
+  writer.manifest().end_ns = plan.time_of(plan.request.ticks - 1);
+  return add_ticks(plan, writer, progress);
+}
+
 }  // namespace
 
 Manifest simulated_manifest(const SimulationPlan& plan) {
@@ -72,10 +78,10 @@ Result<std::string> simulate_run(const SimulationPlan& plan, const std::string& 
   Manifest manifest = simulated_manifest(plan);
   manifest.source = command_line;
   ASSIGN_OR_RETURN(RunWriter writer, RunWriter::create(path, std::move(manifest)));
-  for (const Event& event : simulated_events(plan)) RETURN_IF_ERROR(writer.add_event(event));
-  RETURN_IF_ERROR(add_ticks(plan, writer, progress));
-  writer.manifest().end_ns = plan.time_of(plan.request.ticks - 1);
-  return writer.close();
+  Status filled = fill_run(plan, writer, progress);
+  Result<std::string> closed = filled ? writer.close() : Result<std::string>(filled.error());
+  if (!closed) writer.discard();
+  return closed;
 }
 
 }  // namespace culprit

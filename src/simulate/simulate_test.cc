@@ -53,6 +53,19 @@ class SimulatedRun : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(SimulatedRun, AFailedOneLeavesNothing) {
+  SimulationRequest request;
+  request.servers = 3;
+  request.ticks = 130;
+  auto plan = make_plan(request);
+  ASSERT_TRUE(plan.ok());
+  // Somebody takes the name meanwhile.
+  auto take_name = [&](int64_t) { std::filesystem::create_directories(folder_ + "/a.run/theirs"); };
+  EXPECT_FALSE(simulate_run(*plan, folder_ + "/a", "the command", take_name).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/a.run.partial"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/a.run/theirs"));
+}
+
 TEST_F(SimulatedRun, SaysThatItIsSimulatedAndWhatIsTrue) {
   const RunReader reader = make("a", "disk_hog");
   const Manifest& manifest = reader.manifest();

@@ -1,6 +1,5 @@
 // A scrubbed copy of a run, made by reading and writing it anew: what is not written cannot leak, as it could from the
 // free pages of an edited database.
-#include <filesystem>
 #include <unordered_map>
 #include <vector>
 
@@ -106,14 +105,10 @@ Result<std::string> export_scrubbed_run(const RunReader& run, const std::string&
   for (NodeReport& report : manifest.nodes) report.clock_offset_ns = 0;  // the reader's times are corrected already
   int64_t end_ns = manifest.end_ns;
   ASSIGN_OR_RETURN(RunWriter writer, RunWriter::create(out, std::move(manifest)));
-  std::string path = writer.path();
   Status written = copy.write(writer, scrub);
   writer.manifest().end_ns = end_ns;
   Result<std::string> closed = written ? writer.close() : Result<std::string>(written.error());
-  if (closed) return closed;
-  { RunWriter gone = std::move(writer); }  // lets go of its files before they are removed
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+  if (!closed) writer.discard();
   return closed;
 }
 

@@ -1,7 +1,6 @@
 #include "store/import_run.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <queue>
 #include <set>
@@ -161,14 +160,10 @@ Status fill_run(RunWriter& run, const Import& import) {
 Result<std::string> write_run(const std::string& out, Manifest manifest, const Import& import) {
   const int64_t end_ns = manifest.end_ns;
   ASSIGN_OR_RETURN(RunWriter run, RunWriter::create(out, std::move(manifest)));
-  std::string path = run.path();
   Status filled = fill_run(run, import);
   run.manifest().end_ns = end_ns;
   Result<std::string> closed = filled ? run.close() : Result<std::string>(filled.error());
-  if (closed) return closed;
-  { RunWriter gone = std::move(run); }  // lets go of its files before they are removed
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+  if (!closed) run.discard();
   return closed;
 }
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -453,6 +454,14 @@ Result<std::string> RunWriter::close() {
   state_->count_into_reports();
   RETURN_IF_ERROR(state_->publish());
   return state_->directory;
+}
+
+void RunWriter::discard() {
+  CHECK(state_->directory != state_->paths.closed) << "the run was closed";
+  std::string path = state_->directory;
+  state_.reset();  // lets go of its files before they are removed
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
 }
 
 }  // namespace culprit

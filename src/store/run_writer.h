@@ -35,6 +35,7 @@ class RunWriter {
   int64_t size_bytes() const;       // of the directory, journal included, without the space set aside
   const std::string& path() const;  // the directory as it is named now
   Result<std::string> close();      // commits, checks, writes the manifest and renames; returns the final path
+  void discard();  // removes what was written; only for a run that was not closed. Nothing may be called after it
 
  private:
   struct State;

@@ -219,6 +219,16 @@ TEST(RunWriter, RefusesARunThatExists) {
   EXPECT_NE(closed.error().what.find("exists already"), std::string::npos);
 }
 
+TEST(RunWriter, ADiscardedRunIsGone) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  ASSERT_TRUE(writer.add(0, test_sample(0, 1)).ok());
+  ASSERT_TRUE(writer.commit().ok());
+  writer.discard();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("")));
+  EXPECT_TRUE(must_create(folder.file("a"), 1).close().ok());  // the name is free again
+}
+
 TEST(RunWriter, RefusesWhatCannotBecomeARun) {
   TemporaryFolder folder;
   auto no_folder = RunWriter::create(folder.file("missing/a"), test_manifest(1));
