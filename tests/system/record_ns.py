@@ -5,18 +5,13 @@ import signal
 import subprocess
 import sys
 
-from record_common import Bench, check, manifest, query, skip, wait_for
+from record_common import Bench, check, children_of, manifest, query, skip, wait_for
 
 A, B = "culprit-t%d-a" % os.getpid(), "culprit-t%d-b" % os.getpid()
 
 
 def ip(*words):
     return subprocess.run(["ip", *words], capture_output=True, text=True)
-
-
-def children_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as text:
-        return [int(word) for word in text.read().split()]
 
 
 def in_namespace(pid, name):
