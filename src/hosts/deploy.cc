@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "hosts/reach.h"
 
 namespace culprit {
 

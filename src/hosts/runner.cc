@@ -7,6 +7,7 @@
 
 #include "base/procfile.h"
 #include "base/text.h"
+#include "hosts/shell.h"
 
 namespace culprit {
 

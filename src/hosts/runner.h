@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/subprocess.h"
-#include "hosts/reach.h"
 #include "model/cluster.h"
+#include "model/reach.h"
 
 namespace culprit {
 

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "model/reach.h"
 
 namespace culprit {
 
@@ -358,24 +359,7 @@ Status check_node_name(std::string_view name) {
 }
 
 Status check_reach(std::string_view reach) {
-  constexpr std::string_view kHint = "write local, ns:NAME or ssh:USER@HOST, with :PORT behind it where it is not 22";
-  Error wrong = input_error(cat("'", printable(reach), "' is not a way to reach a node"), std::string(kHint));
-  if (reach == "local") return Ok{};
-  if (reach.starts_with("ns:") && plain_word(reach.substr(3))) return Ok{};
-  if (!reach.starts_with("ssh:")) return wrong;
-  std::string_view target = reach.substr(4);
-  size_t at = target.rfind('@');
-  std::string_view user = at == std::string_view::npos ? "" : target.substr(0, at);
-  std::string_view host = at == std::string_view::npos ? target : target.substr(at + 1);
-  if (at != std::string_view::npos && (!plain_word(user) || user.find('@') != std::string_view::npos)) return wrong;
-  size_t colon = host.rfind(':');
-  bool bracketed = host.starts_with("[") && host.ends_with("]");
-  if (colon != std::string_view::npos && !bracketed) {
-    auto port = parse_int(host.substr(colon + 1));
-    if (!port || *port < 1 || *port > 65535) return wrong;
-    host = host.substr(0, colon);
-  }
-  if (!plain_word(host)) return wrong;
+  if (auto parsed = parse_reach(reach); !parsed) return std::move(parsed).error();
   return Ok{};
 }
 

@@ -1,4 +1,4 @@
-#include "hosts/reach.h"
+#include "model/reach.h"
 
 #include "base/text.h"
 
@@ -6,12 +6,12 @@ namespace culprit {
 
 namespace {
 
-constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
-constexpr std::string_view kForms = "write local, ns:NAME or ssh:USER@HOST, with :PORT if it is not 22";
+constexpr std::string_view kForms = "write local, ns:NAME or ssh:USER@HOST, with :PORT behind it where it is not 22";
+constexpr size_t kMaxNameBytes = 255;  // of a file and of a host
 
 // What may stand in a host, user or namespace name. A leading '-' would be an option to ssh or nsenter.
 bool plain_name(std::string_view name, std::string_view also) {
-  if (name.empty() || name[0] == '-') return false;
+  if (name.empty() || name.size() > kMaxNameBytes || name[0] == '-') return false;
   for (char c : name) {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!letter && also.find(c) == std::string_view::npos) return false;
@@ -20,7 +20,7 @@ bool plain_name(std::string_view name, std::string_view also) {
 }
 
 Error bad_reach(std::string_view text) {
-  return input_error(cat("'", printable(text), "' does not say how to reach a node"), std::string(kForms));
+  return input_error(cat("'", printable(text), "' is not a way to reach a node"), std::string(kForms));
 }
 
 // HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT; an address with several colons and no brackets has no port.
@@ -69,24 +69,6 @@ Result<Reach> parse_reach(std::string_view text) {
   }
   if (text.starts_with("ssh:")) return parse_ssh(text, text.substr(4));
   return bad_reach(text);
-}
-
-std::string shell_quote(std::string_view word) {
-  if (!word.empty() && word.find_first_not_of(kSafe) == std::string_view::npos) return std::string(word);
-  std::string quoted = "'";
-  for (char c : word) {
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c;
-  }
-  return quoted + "'";
-}
-
-std::string shell_command(const std::vector<std::string>& words) {
-  std::vector<std::string> quoted;
-  for (const std::string& word : words) quoted.push_back(shell_quote(word));
-  return join(quoted, " ");
 }
 
 }  // namespace culprit

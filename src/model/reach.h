@@ -1,10 +1,9 @@
-// How a node is reached, as cluster.toml says it: local, ns:NAME, ssh:USER@HOST[:PORT]; and words made safe for a
-// shell.
+// How a node is reached, as cluster.toml says it: local, ns:NAME, ssh:USER@HOST[:PORT]. What the file may say and what
+// the recorder can use are one grammar.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 
@@ -21,9 +20,5 @@ struct Reach {
 };
 
 Result<Reach> parse_reach(std::string_view text);
-
-// One word for a POSIX shell, quoted only when needed; and a whole command.
-std::string shell_quote(std::string_view word);
-std::string shell_command(const std::vector<std::string>& words);
 
 }  // namespace culprit
