@@ -23,22 +23,17 @@ constexpr std::string_view kAnswer = "culprit-deploy ";
 
 // $1 machine, $2 file name, $3 size, then the sampler's arguments. Never writes over an existing file: a sampler that
 // is running there keeps its own. head stops after $3 bytes, and nothing follows them until the sampler has answered.
-constexpr std::string_view kScript = R"sh(m=$(uname -m)
-if [ "$m" != "$1" ]; then echo "culprit-deploy machine $m"; exit 96; fi
-d="${XDG_CACHE_HOME:-$HOME/.cache}/culprit"
-f="$d/$2"
-t="$d/.$2.$$"
-if [ ! -x "$f" ] || [ "$(wc -c < "$f")" -ne "$3" ]; then
-  umask 077
-  mkdir -p "$d" && : > "$t" || exit 97
-  echo "culprit-deploy send"
-  if head -c "$3" > "$t" && [ "$(wc -c < "$t")" -eq "$3" ] && chmod 700 "$t" && mv -f "$t" "$f"; then :
-  else rm -f "$t"; exit 97; fi
-fi
-shift 3
-echo "culprit-deploy run"
-exec "$f" "$@"
-)sh";
+// The login shell of the node sees it first, and that may be csh: no newline and no '!', which mean something there
+// even between single quotes.
+constexpr std::string_view kScript =
+    R"sh(m=$(uname -m); )sh"
+    R"sh(if [ "$m" = "$1" ]; then :; else echo "culprit-deploy machine $m"; exit 96; fi; )sh"
+    R"sh(d="${XDG_CACHE_HOME:-$HOME/.cache}/culprit"; f="$d/$2"; t="$d/.$2.$$"; )sh"
+    R"sh(if [ -x "$f" ] && [ "$(wc -c < "$f")" -eq "$3" ]; then :; else )sh"
+    R"sh(umask 077; mkdir -p "$d" && : > "$t" || exit 97; echo "culprit-deploy send"; )sh"
+    R"sh(if head -c "$3" > "$t" && [ "$(wc -c < "$t")" -eq "$3" ] && chmod 700 "$t" && mv -f "$t" "$f"; then :; )sh"
+    R"sh(else rm -f "$t"; exit 97; fi; fi; )sh"
+    R"sh(shift 3; echo "culprit-deploy run"; exec "$f" "$@")sh";
 
 std::string own_folder() {
   char path[PATH_MAX];

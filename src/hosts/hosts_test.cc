@@ -140,6 +140,28 @@ TEST_F(DeployTest, ATransferThatBreaksOffLeavesNothing) {
   EXPECT_THAT(explain_deploy(97, output->err).what, HasSubstr("cannot store"));
 }
 
+TEST_F(DeployTest, NothingInItMeansSomethingToCsh) {
+  std::string line = shell_command(deploy_command(program_, {"--node", "it's"}));
+  EXPECT_EQ(line.find_first_of("\n!"), std::string::npos) << line;
+  EXPECT_EQ(shell_quote("a!b c"), "'a'\\!'b c'");
+}
+
+// The node's login shell gets the command first, whatever it is.
+TEST_F(DeployTest, RunsThroughEveryLoginShell) {
+  std::vector<std::string> tried;
+  for (const char* shell : {"sh", "bash", "dash", "ksh", "zsh", "tcsh", "fish"}) {
+    if (run_command({"sh", "-c", cat("command -v ", shell)}, 20 * kNsPerSecond)->exit_code != 0) continue;
+    tried.push_back(shell);
+    program_.file_name = cat("culprit-node-", shell);
+    std::string line = shell_command(deploy_command(program_, {"--node", "it's", "a!b"}));
+    auto output = run_command({"env", "XDG_CACHE_HOME=" + folder_, shell, "-c", line}, 20 * kNsPerSecond, bytes_);
+    ASSERT_TRUE(output);
+    EXPECT_EQ(output->out, "culprit-deploy send\nculprit-deploy run\nsampler --node it's a!b\n")
+        << shell << output->err;
+  }
+  EXPECT_FALSE(tried.empty());
+}
+
 TEST_F(DeployTest, AnotherMachineIsExplained) {
   program_.machine = "pdp11";
   auto output = deploy("");
