@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -128,7 +129,7 @@ Status append_event(const std::string& run_path, const Event& event) {
   sqlite3_db_config(db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   RETURN_IF_ERROR(distrust_schema(db));
   ASSIGN_OR_RETURN(Statement insert, db.prepare("INSERT INTO event VALUES(?,?,?,?)", what));
-  insert.bind(1, event.t_ns);
+  insert.bind(1, std::clamp<int64_t>(event.t_ns, 0, kMaxTimeNs));
   insert.bind(2, std::string_view(event.node).substr(0, kMaxTextBytes));
   insert.bind(3, std::string_view(event.kind).substr(0, kMaxTextBytes));
   insert.bind(4, std::string_view(event.text).substr(0, kMaxTextBytes));

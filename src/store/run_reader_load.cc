@@ -296,7 +296,12 @@ Status RunReader::State::load_samples() {
     sample.mono_ns = sample.t_ns;  // imported: the other tool's clock is all there is
     if (scan.row().type(4) != SQLITE_NULL) RETURN_IF_ERROR(scan.integer(4, 0, INT64_MAX, sample.mono_ns));
     if (scan.row().type(5) != SQLITE_NULL) RETURN_IF_ERROR(scan.integer(5, INT64_MIN, INT64_MAX, sample.cost_ns));
-    sample.t_ns -= offsets[sample.node];
+    int64_t corrected = 0;
+    if (__builtin_sub_overflow(sample.t_ns, offsets[sample.node], &corrected)) corrected = INT64_MAX;
+    sample.t_ns = std::clamp<int64_t>(corrected, 0, kMaxTimeNs);
+    if (sample.t_ns != corrected)
+      note(cat("sample ", node), cat("the clock of ", printable(manifest.cluster.nodes[sample.node].name),
+                                     " was set during the recording; some of its times are wrong"));
     samples.push_back(sample);
   }
 }

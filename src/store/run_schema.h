@@ -23,6 +23,7 @@ constexpr size_t kMaxColumns = 512;  // of one source
 constexpr size_t kMaxMetrics = 100'000;
 constexpr size_t kMaxTextBytes = 65536;             // of a name, detail or event; longer ones are cut when written
 constexpr int64_t kMaxTimeNs = int64_t{1} << 62;    // the year 2116
+constexpr int64_t kMaxOffsetNs = kMaxTimeNs;        // of a node's clock: one that starts at 1970 fits
 constexpr std::string_view kValueSource = "value";  // source of the keys that imported values have
 
 // Rowid tables without indexes: rows are only ever appended, so pages fill up and nothing is written twice.

@@ -418,7 +418,8 @@ Status RunWriter::add_value(size_t node, int64_t t_ns, std::string_view device, 
 
 Status RunWriter::add_event(const Event& event) {
   CHECK(!state_->closed) << "the run was closed";
-  state_->pending.events.push_back({event.t_ns, clip(event.node), clip(event.kind), clip(event.text)});
+  int64_t t_ns = std::clamp<int64_t>(event.t_ns, 0, kMaxTimeNs);  // a clock may say anything; readers take no other
+  state_->pending.events.push_back({t_ns, clip(event.node), clip(event.kind), clip(event.text)});
   return Ok{};
 }
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "store/run_path.h"
 #include "store/run_reader.h"
+#include "store/run_schema.h"
 #include "store/run_test_util.h"
 
 namespace culprit {
@@ -285,6 +286,54 @@ TEST(RunWriter, ClockOffsetsReachReadersOfAPartialRun) {
   RunReader reader = must_open(folder.file("a"));
   ASSERT_EQ(reader.samples().size(), 2u);
   EXPECT_EQ(reader.samples()[0].t_ns - reader.samples()[1].t_ns, 5'000'000'000);
+}
+
+TEST(RunWriter, AClockThatStartsAt1970) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 2);
+  writer.manifest().nodes = {{"s2", -kTestStart, 1000, 0, 0, 0, {}}};
+  Sample early = test_sample(0, 0);
+  early.t_ns -= kTestStart;
+  ASSERT_TRUE(writer.add(0, test_sample(0, 0)).ok());
+  ASSERT_TRUE(writer.add(1, early).ok());
+  ASSERT_TRUE(writer.close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  ASSERT_EQ(reader.samples().size(), 2u);
+  EXPECT_EQ(reader.samples()[0].t_ns, reader.samples()[1].t_ns);
+  EXPECT_TRUE(reader.manifest().notes.empty());
+}
+
+TEST(RunWriter, NoOffsetMakesARunUnreadable) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 2);
+  writer.manifest().nodes = {{"s1", kMaxOffsetNs, 1, 0, 0, 0, {}}, {"s2", -kMaxOffsetNs, 1, 0, 0, 0, {}}};
+  Sample late = test_sample(0, 0);
+  late.t_ns = kMaxTimeNs;
+  ASSERT_TRUE(writer.add(0, test_sample(0, 0)).ok());
+  ASSERT_TRUE(writer.add(1, late).ok());
+  ASSERT_TRUE(writer.close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  ASSERT_EQ(reader.samples().size(), 2u);
+  EXPECT_EQ(reader.samples()[0].t_ns, 0);
+  EXPECT_EQ(reader.samples()[1].t_ns, kMaxTimeNs);
+  ASSERT_EQ(reader.manifest().notes.size(), 2u);
+  EXPECT_EQ(reader.manifest().notes[1], "the clock of s2 was set during the recording; some of its times are wrong");
+}
+
+TEST(RunWriter, EventsOfImpossibleTimesAreRead) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  ASSERT_TRUE(writer.add_event({-5, "s1", "gap", "before 1970"}).ok());
+  ASSERT_TRUE(writer.add_event({INT64_MAX, "s1", "gap", "after all"}).ok());
+  ASSERT_TRUE(writer.commit().ok());
+  ASSERT_TRUE(append_event(folder.file("a"), {INT64_MIN, "", "mark", "long ago"}).ok());
+  ASSERT_TRUE(writer.close().ok());
+  auto events = must_open(folder.file("a")).events();
+  ASSERT_TRUE(events.ok()) << events.error().message();
+  ASSERT_EQ(events->size(), 3u);
+  EXPECT_EQ(events->at(0).t_ns, 0);
+  EXPECT_EQ(events->at(1).t_ns, kMaxTimeNs);
+  EXPECT_EQ(events->at(2).t_ns, 0);
 }
 
 TEST(RunWriter, ClosesWhileSomebodyReads) {
