@@ -40,6 +40,7 @@ struct MetricInfo {
   Resource resource;
   bool indicting;  // fast10 rule 2: may convict a server; the others are shown as evidence
   std::string_view help;
+  bool may_be_negative = false;  // a difference of two counters that move at different times
 };
 
 std::span<const MetricInfo> metrics();

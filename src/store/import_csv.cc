@@ -212,7 +212,7 @@ class RowReader {
     return at < 0 ? std::string_view() : trim(record_.fields()[static_cast<size_t>(at)]);
   }
   std::string_view metric_name();
-  Result<double> number(bool known);
+  Result<double> number(const MetricInfo* metric);
 
   const RecordReader& record_;
   const std::string& file_;
@@ -229,14 +229,14 @@ std::string_view RowReader::metric_name() {
   return find_metric(bare) ? find_metric(bare)->name : name;
 }
 
-Result<double> RowReader::number(bool known) {
+Result<double> RowReader::number(const MetricInfo* metric) {
   std::string_view text = field(kValue);
   if (text.starts_with("+")) text.remove_prefix(1);
   auto value = parse_double(text);
   if (!value)
     return record_.at(cat("'", printable(text), "' is not a number"),
                       "use a point for decimals; leave the field empty where there is no value");
-  if (*value < 0 && known)
+  if (*value < 0 && metric && !metric->may_be_negative)
     return record_.at(cat(field(kMetric), " is negative"),
                       "rates and times cannot be; leave the field empty where there is no value");
   return *value;
@@ -251,7 +251,7 @@ Status RowReader::row() {
   auto node = table_.node(field(kNode));
   if (!node) return record_.at(node.error().what, node.error().hint);
   std::string_view metric = metric_name();
-  bool known = find_metric(metric) != nullptr;
+  const MetricInfo* known = find_metric(metric);
   auto series = table_.series(*node, field(kDevice), metric);
   if (!series) return record_.at(series.error().what, series.error().hint);
   if (!known && unknown_.size() < 20 && std::find(unknown_.begin(), unknown_.end(), metric) == unknown_.end())
