@@ -11,6 +11,7 @@
 #include "store/cluster_file.h"
 #include "store/import_csv.h"
 #include "store/import_sadf.h"
+#include "store/run_reader.h"
 #include "store/run_writer.h"
 
 namespace culprit {
@@ -122,7 +123,6 @@ Manifest manifest_of(const ImportRequest& request, const Import& import) {
   manifest.source = cat(request.format, " ", join(request.files, " "));
   manifest.stopped = "imported";
   manifest.cluster = match.cluster;
-  manifest.interval_ns = median_step(times);
   manifest.notes = table.notes();
   manifest.start_ns = INT64_MAX;
   for (const Node& node : match.cluster.nodes) {
@@ -157,7 +157,8 @@ Status fill_run(RunWriter& run, const Import& import) {
   return Ok{};
 }
 
-Result<std::string> write_run(const std::string& out, Manifest manifest, const Import& import) {
+// Takes the values, so that their memory is free again when the run is read.
+Result<std::string> write_run(const std::string& out, Manifest manifest, Import import) {
   const int64_t end_ns = manifest.end_ns;
   ASSIGN_OR_RETURN(RunWriter run, RunWriter::create(out, std::move(manifest)));
   Status filled = fill_run(run, import);
@@ -267,9 +268,10 @@ Result<ImportSummary> import_run(const ImportRequest& request) {
   Manifest manifest = manifest_of(request, import);
   manifest.notes.insert(manifest.notes.end(), notes.begin(), notes.end());
   ImportSummary summary = summary_of(import);
-  summary.interval_ns = manifest.interval_ns;
   summary.notes = manifest.notes;
-  ASSIGN_OR_RETURN(summary.path, write_run(request.out, std::move(manifest), import));
+  ASSIGN_OR_RETURN(summary.path, write_run(request.out, std::move(manifest), std::move(import)));
+  ASSIGN_OR_RETURN(RunReader run, RunReader::open(summary.path));  // the interval as every reader estimates it
+  summary.interval_ns = run.manifest().interval_ns;
   return summary;
 }
 

@@ -73,6 +73,15 @@ TEST_F(ImportRun, WritesARunInOrder) {
   EXPECT_THAT(seconds, ElementsAre(100, 101, 102));
 }
 
+TEST_F(ImportRun, TheIntervalIsTheOneThatWasAskedFor) {
+  auto jittered = csv("time,node,metric,value\n100.000125,s1,tps,1\n101,s1,tps,1\n101.999874,s1,tps,1\n");
+  ASSERT_TRUE(jittered) << jittered.error().message();
+  EXPECT_EQ(jittered->interval_ns, kNsPerSecond);
+  auto run = RunReader::open(path("out"));
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_EQ(run->manifest().interval_ns, kNsPerSecond);
+}
+
 TEST_F(ImportRun, BadInputLeavesNothing) {
   auto bad = csv("time,node,metric,value\n1,s1,tps,1\n2,s1,tps,x\n");
   ASSERT_FALSE(bad);

@@ -169,14 +169,4 @@ std::vector<std::vector<int64_t>> times_by_node(const ImportTable& table) {
   return times;
 }
 
-int64_t median_step(const std::vector<std::vector<int64_t>>& times) {
-  std::vector<int64_t> steps;
-  for (const std::vector<int64_t>& node : times)
-    for (size_t i = 1; i < node.size(); ++i) steps.push_back(node[i] - node[i - 1]);
-  if (steps.empty()) return 0;
-  auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return *middle;
-}
-
 }  // namespace culprit

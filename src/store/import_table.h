@@ -71,8 +71,7 @@ class ImportTable {
   std::vector<std::string> notes_;
 };
 
-// The distinct times of each node, ascending; and the median step over all of them, 0 when there is none.
+// The distinct times of each node, ascending.
 std::vector<std::vector<int64_t>> times_by_node(const ImportTable& table);
-int64_t median_step(const std::vector<std::vector<int64_t>>& times);
 
 }  // namespace culprit

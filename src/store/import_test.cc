@@ -67,7 +67,8 @@ TEST(ImportCsv, ColumnsInAnyOrder) {
   auto done = csv("value,metric,node,time\n1.5,tps,s1,2026-11-15T22:40:01Z\n2.5,tps,s1,2026-11-15 22:40:02\n", table);
   ASSERT_TRUE(done) << done.error().message();
   EXPECT_THAT(values(table, "s1", "", "tps"), ElementsAre(1.5, 2.5));
-  EXPECT_EQ(median_step(times_by_node(table)), kNsPerSecond);
+  const int64_t first = parse_time("2026-11-15T22:40:01Z").value();
+  EXPECT_THAT(times_by_node(table), ElementsAre(ElementsAre(first, first + kNsPerSecond)));
 }
 
 // What daemons wrote may reach the disk a tick later, so that what is left for others is less than nothing.
@@ -221,7 +222,6 @@ TEST(ImportSadf, NewSysstatEqualsItsOwnSectors) {
   EXPECT_GE(sum, 100 * 2048) << "the recording holds a write of 100 MiB";
   EXPECT_TRUE(find(table, "oss2", "eth0", "txbyt"));
   EXPECT_TRUE(find(table, "oss2", "", "io_pressure"));
-  EXPECT_EQ(median_step(times_by_node(table)), kNsPerSecond);
 }
 
 std::string tick(std::string_view time, std::string_view rest, int utc = 1) {

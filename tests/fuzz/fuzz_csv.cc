@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 
 #include "store/import_csv.h"
 
@@ -15,6 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (!std::isfinite(one.values[i].value)) std::abort();
       if (i > 0 && one.values[i - 1].t_ns >= one.values[i].t_ns) std::abort();
     }
-  if (culprit::median_step(culprit::times_by_node(table)) < 0) std::abort();
+  for (const auto& times : culprit::times_by_node(table))
+    if (!std::is_sorted(times.begin(), times.end(), std::less_equal<>())) std::abort();
   return 0;
 }
