@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 16;                       // ours has 4; the parser keeps every level in memory
-constexpr int64_t kMaxBytes = int64_t{64} << 20;    // 100,000 nodes with their environment are some 40 MB
+constexpr int kMaxDepth = 16;                     // ours has 4; the parser keeps every level in memory
+constexpr int64_t kMaxBytes = int64_t{64} << 20;  // 100,000 nodes with their environment are some 40 MB
 
 // Reads typed members of one JSON object. Absent members keep the default; the first wrong one is remembered.
 class Fields {

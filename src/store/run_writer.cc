@@ -57,6 +57,10 @@ std::string clip(std::string_view text) {
   return std::string(text.substr(0, kMaxTextBytes));
 }
 
+std::string many_keys(size_t max_keys) {
+  return cat("a run can have at most ", max_keys, " devices, sockets and daemons; later ones are left out");
+}
+
 struct Moment {
   size_t node;
   int64_t t_ns;
@@ -95,7 +99,9 @@ struct RunWriter::State {
   std::unordered_set<std::string> names;
   size_t nodes_saved = 0;  // in manifest.json
   RunBatch pending;
+  size_t max_keys = kMaxKeys;
   uint32_t last_key = 0;
+  int64_t left_out = 0;  // rows of keys beyond max_keys
   int64_t last_sample = 0;
   std::unordered_map<std::string, uint32_t> metrics;
   std::unordered_map<Moment, int64_t, MomentHash> moments;
@@ -111,6 +117,7 @@ struct RunWriter::State {
   Result<uint32_t> register_key(size_t node, std::string_view source, std::string_view name, std::string_view detail);
   Status take_key(size_t node, const NewKey& key);
   Status take_row(size_t node, int64_t sample_id, const Sample& sample, const SampleRow& row);
+  void leave_out_row();
   Result<int64_t> sample_at(size_t node, int64_t t_ns);
   Status after_add();
 
@@ -170,8 +177,7 @@ Status RunWriter::State::take_new_nodes() {
 
 Result<uint32_t> RunWriter::State::register_key(size_t node, std::string_view source, std::string_view name,
                                                 std::string_view detail) {
-  if (last_key >= kMaxKeys)
-    return input_error(cat("a run can have at most ", kMaxKeys, " devices, sockets and daemons"), "start a new run");
+  if (last_key >= max_keys) return input_error(many_keys(max_keys), "start a new run");
   ++last_key;
   pending.keys.push_back({last_key, static_cast<int64_t>(node), std::string(source), clip(name), clip(detail)});
   return last_key;
@@ -189,6 +195,9 @@ Status RunWriter::State::take_key(size_t node, const NewKey& key) {
   if (former != state.former.end()) {
     run_key.id = former->second;
     state.former.erase(former);
+  } else if (last_key >= max_keys) {
+    state.keys.erase(key.id);  // the number may have meant another one before
+    return Ok{};
   } else {
     ASSIGN_OR_RETURN(run_key.id, register_key(node, key.source->name, key.name, key.detail));
   }
@@ -203,6 +212,10 @@ Status RunWriter::State::take_row(size_t node, int64_t sample_id, const Sample& 
   uint32_t key = 0;
   if (row.key != 0) {
     auto it = nodes[node].keys.find(row.key);
+    if (it == nodes[node].keys.end() && last_key >= max_keys) {
+      leave_out_row();
+      return Ok{};
+    }
     if (it == nodes[node].keys.end() || it->second.table != plan->table)
       return input_error(
           cat("node ", name, " sent a row of ", row.source->name, " for a key it never announced: ", row.key));
@@ -212,6 +225,12 @@ Status RunWriter::State::take_row(size_t node, int64_t sample_id, const Sample& 
   pending.rows.push_back({plan, sample_id, key, pending.cells.size()});
   pending.cells.insert(pending.cells.end(), values.begin(), values.end());
   return Ok{};
+}
+
+void RunWriter::State::leave_out_row() {
+  if (left_out++ > 0) return;
+  manifest.notes.push_back(many_keys(max_keys));
+  nodes_saved = 0;  // a run that stays partial must say it, too
 }
 
 Result<int64_t> RunWriter::State::sample_at(size_t node, int64_t t_ns) {
@@ -299,6 +318,8 @@ Status RunWriter::State::finish_database() {
 }
 
 void RunWriter::State::count_into_reports() {
+  for (std::string& note : manifest.notes)
+    if (left_out > 0 && note == many_keys(max_keys)) note += cat(": ", left_out, " rows");
   std::unordered_map<std::string, size_t> reports;
   for (size_t i = 0; i < manifest.nodes.size(); ++i) reports[manifest.nodes[i].name] = i;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -328,8 +349,9 @@ RunWriter::RunWriter(RunWriter&&) noexcept = default;
 RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
 RunWriter::~RunWriter() = default;
 
-Result<RunWriter> RunWriter::create(const std::string& path, Manifest manifest) {
+Result<RunWriter> RunWriter::create(const std::string& path, Manifest manifest, size_t max_keys) {
   auto state = std::make_unique<State>();
+  state->max_keys = max_keys;
   ASSIGN_OR_RETURN(state->paths, run_paths(path));
   RETURN_IF_ERROR(make_run_directory(state->paths));
   state->directory = state->paths.partial;
@@ -433,7 +455,7 @@ Manifest& RunWriter::manifest() {
   return state_->manifest;
 }
 Status RunWriter::save_manifest() {
-  return write_manifest(state_->directory, state_->manifest);
+  return state_->save_manifest();
 }
 const std::string& RunWriter::path() const {
   return state_->directory;

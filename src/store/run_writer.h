@@ -7,13 +7,15 @@
 #include "base/result.h"
 #include "model/run.h"
 #include "model/sample.h"
+#include "store/run_schema.h"
 
 namespace culprit {
 
 class RunWriter {
  public:
   // `path` is NAME or NAME.run. Refuses when either form exists, and when another recorder is writing it.
-  static Result<RunWriter> create(const std::string& path, Manifest manifest);
+  // More than `max_keys` devices, sockets and daemons are not kept: rows of later ones are left out, with a note.
+  static Result<RunWriter> create(const std::string& path, Manifest manifest, size_t max_keys = kMaxKeys);
   RunWriter(RunWriter&&) noexcept;
   RunWriter& operator=(RunWriter&&) noexcept;
   ~RunWriter();  // leaves the run partial unless it was closed

@@ -1,5 +1,6 @@
 #include "store/run_writer.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +147,54 @@ TEST(RunWriter, RefusesSourcesThatWouldBreakTheSchema) {
   EXPECT_NE(unknown_key.error().what.find("never announced"), std::string::npos);
   ASSERT_TRUE(writer.close().ok());
   EXPECT_TRUE(must_open(folder.file("a")).samples().empty());
+}
+
+TEST(RunWriter, TooManyKeysCostOnlyTheirOwnRows) {
+  TemporaryFolder folder;
+  auto writer = RunWriter::create(folder.file("a"), test_manifest(1), 5);
+  ASSERT_TRUE(writer.ok()) << writer.error().message();
+  for (int64_t tick = 0; tick < 3; ++tick) {
+    Status added = writer->add(0, test_sample(tick, 4));  // 3 devices and 4 sockets
+    ASSERT_TRUE(added.ok()) << added.error().message();
+    ASSERT_TRUE(writer->commit().ok());
+  }
+  const std::string limit = "a run can have at most 5 devices, sockets and daemons; later ones are left out";
+  EXPECT_EQ(must_open(folder.file("a")).manifest().notes, std::vector<std::string>{limit});
+  ASSERT_TRUE(writer->close().ok());
+  RunReader reader = must_open(folder.file("a"));
+  EXPECT_EQ(reader.samples().size(), 3u);
+  EXPECT_EQ(reader.keys().size(), 5u);
+  EXPECT_EQ(count_rows(reader, source_disk), 3);
+  EXPECT_EQ(count_rows(reader, source_tcp), 6);
+  EXPECT_EQ(reader.manifest().notes, std::vector<std::string>{limit + ": 6 rows"});
+}
+
+TEST(RunWriter, ANumberThatMeansANewKeyIsNotTheOldOne) {
+  TemporaryFolder folder;
+  auto writer = RunWriter::create(folder.file("a"), test_manifest(1), 4);
+  ASSERT_TRUE(writer.ok()) << writer.error().message();
+  ASSERT_TRUE(writer->add(0, test_sample(0, 1)).ok());
+  Sample sample = test_sample(1, 1);
+  sample.keys = {{4, &source_tcp, "10.0.0.1:49152-10.0.1.8:1", ""}};
+  ASSERT_TRUE(writer->add(0, sample).ok());
+  ASSERT_TRUE(writer->close().ok());
+  EXPECT_EQ(count_rows(must_open(folder.file("a")), source_tcp), 1);
+}
+
+TEST(RunWriter, ASavedManifestIsNotWrittenAgain) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  auto inode = [&] {
+    struct stat info {};
+    EXPECT_EQ(::stat((writer.path() + "/manifest.json").c_str(), &info), 0);
+    return info.st_ino;
+  };
+  writer.manifest().cluster.nodes.emplace_back().name = "s2";
+  ASSERT_TRUE(writer.save_manifest().ok());
+  const auto saved = inode();
+  ASSERT_TRUE(writer.add(1, test_sample(0, 0)).ok());
+  ASSERT_TRUE(writer.commit().ok());
+  EXPECT_EQ(inode(), saved);
 }
 
 TEST(RunWriter, ARestartedNodeKeepsItsDevices) {
