@@ -1,6 +1,7 @@
 // A scrubbed copy of a run, made by reading and writing it anew: what is not written cannot leak, as it could from the
 // free pages of an edited database.
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/text.h"
@@ -29,12 +30,15 @@ class Copy {
  private:
   Status read_source(const Source& source);
   Sample rebuild(const SampleInfo& info, Scrubber& scrub);
+  Status write_until(int64_t id, RunWriter& out, Scrubber& scrub);
   Status write_values(RunWriter& out, Scrubber& scrub);
 
   const RunReader& run_;
   std::unordered_map<int64_t, std::vector<HeldRow>> rows_;
   std::vector<int64_t> numbers_;
   std::vector<bool> announced_;
+  std::unordered_set<int64_t> valued_;  // samples that come with their values
+  size_t next_ = 0;                     // sample to be written
   bool too_large_ = false;
 };
 
@@ -50,6 +54,8 @@ Status Copy::read_source(const Source& source) {
 Status Copy::read() {
   for (const std::string& name : run_.sources())
     if (const Source* source = run_.source(name)) RETURN_IF_ERROR(read_source(*source));
+  RETURN_IF_ERROR(run_.scan_values(
+      [&](const SampleInfo& sample, uint32_t, const std::string&, double) { valued_.insert(sample.id); }));
   if (too_large_)
     return unsupported_error("the run is too large for a scrubbed copy", "export it with --format csv --raw --scrub");
   announced_.assign(run_.keys().empty() ? 1 : run_.keys().back().id + size_t{1}, false);
@@ -74,10 +80,21 @@ Sample Copy::rebuild(const SampleInfo& info, Scrubber& scrub) {
   return sample;
 }
 
+// All samples before this one, also those that hold nothing: the node was there.
+Status Copy::write_until(int64_t id, RunWriter& out, Scrubber& scrub) {
+  for (; next_ < run_.samples().size() && run_.samples()[next_].id < id; ++next_) {
+    const SampleInfo& info = run_.samples()[next_];
+    if (rows_.contains(info.id) || !valued_.contains(info.id))
+      RETURN_IF_ERROR(out.add(info.node, rebuild(info, scrub)));
+  }
+  return Ok{};
+}
+
 Status Copy::write_values(RunWriter& out, Scrubber& scrub) {
   Status status = Ok{};
   RETURN_IF_ERROR(
       run_.scan_values([&](const SampleInfo& sample, uint32_t key, const std::string& metric, double value) {
+        if (status) status = write_until(sample.id, out, scrub);
         if (!status) return;
         const KeyInfo* info = run_.key(key);
         std::string device = info ? scrub.key(info->source, info->name) : "";
@@ -87,9 +104,8 @@ Status Copy::write_values(RunWriter& out, Scrubber& scrub) {
 }
 
 Status Copy::write(RunWriter& out, Scrubber& scrub) {
-  for (const SampleInfo& info : run_.samples())
-    if (rows_.contains(info.id)) RETURN_IF_ERROR(out.add(info.node, rebuild(info, scrub)));
   RETURN_IF_ERROR(write_values(out, scrub));
+  RETURN_IF_ERROR(write_until(INT64_MAX, out, scrub));
   ASSIGN_OR_RETURN(std::vector<Event> events, run_.events());
   for (const Event& event : events) RETURN_IF_ERROR(out.add_event(scrub.event(event)));
   return out.commit();

@@ -166,7 +166,7 @@ std::string record_secrets(const std::string& path) {
     node.reach = "ssh:root@secret.example.org";
     node.disks = {"secretdisk"};
     manifest.nodes.emplace_back().name = name;
-    manifest.nodes.back().environment = {{"kernel", "6.1"}, {"mounts", "/secret"}};
+    manifest.nodes.back().environment = {{"kernel", "6.1"}, {"tcp_congestion_control", "cubic"}, {"mounts", "/secret"}};
   }
   manifest.notes = {"secret note"};
   RunWriter run = RunWriter::create(path, manifest).value();
@@ -204,12 +204,38 @@ TEST_F(ImportRun, AScrubbedCopyHoldsNoNames) {
   EXPECT_EQ(copy->nodes()[1].name, "node-2");
   EXPECT_EQ(copy->nodes()[1].address, "addr-2");
   EXPECT_EQ(copy->nodes()[0].disks, std::vector<std::string>{"disk-1"});
-  EXPECT_EQ(copy->manifest().nodes[0].environment, (std::map<std::string, std::string>{{"kernel", "6.1"}}));
+  EXPECT_EQ(copy->manifest().nodes[0].environment,
+            (std::map<std::string, std::string>{{"kernel", "6.1"}, {"tcp_congestion_control", "cubic"}}));
   EXPECT_EQ(copy->events().value()[0].node, "node-2");
   std::string rows = rows_of(*copy, RowFormat::csv, nullptr);
   EXPECT_THAT(rows, HasSubstr(",node-1,tcp,addr-1:49152>addr-2:1017,cwnd_segments,12\n"));
   EXPECT_THAT(rows, HasSubstr(",node-1,disk,disk-1,reads,11\n"));
-  EXPECT_EQ(copy->keys()[0].detail, "kind=dm slaves=disk-2");
+  EXPECT_EQ(copy->keys()[0].detail, "kind=dm dm=disk-2 slaves=disk-3");
+}
+
+TEST_F(ImportRun, AScrubbedImportKeepsItsDevicesAndItsIdleTicks) {
+  std::string cluster = file("c.toml", "[[server]]\nname = \"s1\"\ndisks = [\"sda\"]\nnics = [\"eth0\"]\n");
+  auto imported =
+      csv("time,node,device,metric,value\n100,s1,sdb,tps,1\n100,s1,sda,tps,1\n101,s1,sda,tps,\n102,s1,eth0,rxbyt,2\n"
+          "103,s1,sda,tps,\n",
+          cluster);
+  ASSERT_TRUE(imported) << imported.error().message();
+  auto run = RunReader::open(path("out"));
+  ASSERT_TRUE(run);
+  auto copied = export_scrubbed_run(*run, path("shared"));
+  ASSERT_TRUE(copied) << copied.error().message();
+  auto copy = RunReader::open(*copied);
+  ASSERT_TRUE(copy) << copy.error().message();
+  EXPECT_EQ(copy->manifest().interval_ns, kNsPerSecond);
+  std::vector<int64_t> seconds;
+  for (const SampleInfo& sample : copy->samples()) seconds.push_back(sample.t_ns / kNsPerSecond);
+  EXPECT_THAT(seconds, ElementsAre(100, 101, 102, 103));
+  std::string rows = rows_of(*copy, RowFormat::csv, nullptr);
+  EXPECT_THAT(copy->nodes()[0].disks, ElementsAre("disk-1"));
+  EXPECT_THAT(copy->nodes()[0].nics, ElementsAre("nic-1"));
+  EXPECT_THAT(rows, HasSubstr(",value,disk-1,tps,1\n"));
+  EXPECT_THAT(rows, HasSubstr(",value,dev-1,tps,1\n"));
+  EXPECT_THAT(rows, HasSubstr(",value,nic-1,rxbyt,2\n"));
 }
 
 TEST_F(ImportRun, ScrubbedRowsHoldNoNames) {

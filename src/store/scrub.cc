@@ -12,8 +12,9 @@ namespace {
 constexpr std::string_view kStackedFronts[] = {"loop", "zram", "ram", "dm-",   "md",
                                                "bond", "team", "br-", "virbr", "docker"};
 constexpr std::string_view kHarmlessWords[] = {"kind", "side", "inode"};  // of a key's detail
-constexpr std::string_view kDeviceWords[] = {"slaves", "lower"};          // lists of devices
-constexpr std::string_view kHarmlessEnvironment[] = {"kernel", "tcp", "culprit_node", "sampler_cpu_ms"};
+constexpr std::string_view kDeviceWords[] = {"slaves", "lower", "dm"};    // names of devices, or lists of them
+constexpr std::string_view kHarmlessEnvironment[] = {"kernel", "tcp_congestion_control", "culprit_node",
+                                                     "sampler_cpu_ms"};
 constexpr std::string_view kHarmlessTruth[] = {"fault", "seed", "workload"};
 
 template <size_t N>
@@ -49,7 +50,11 @@ std::string Scrubber::device(std::string_view source, std::string_view name) {
   if (name == "lo") return "lo";
   for (std::string_view front : kStackedFronts)
     if (name.starts_with(front)) return pseudonym(cat(front, "x"), name);
-  return pseudonym(source == "disk" ? "disk-" : source == "nic" ? "nic-" : "dev-", name);
+  auto known = devices_.find(name);
+  if (known != devices_.end()) return known->second;
+  std::string made = pseudonym(source == "disk" ? "disk-" : source == "nic" ? "nic-" : "dev-", name);
+  devices_.emplace(std::string(name), made);
+  return made;
 }
 
 // "10.0.0.1:49152" -> "addr-1:49152"; ports say which service it is, not whose.
