@@ -33,6 +33,9 @@ std::vector<bool> summed_keys(Frame& frame, std::string_view source, Resource re
 // "word=value" in a key's detail, "" when it is not there.
 std::string detail_value(const std::string& detail, std::string_view word);
 
+// By key: a TCP socket of the file system at a server, loopback not counted.
+std::vector<bool> file_system_sockets(const Frame& frame);
+
 Status derive_disk(Frame& frame);
 Status derive_network(Frame& frame);
 Status derive_congestion(Frame& frame);

@@ -15,6 +15,7 @@ using namespace disk_column;
 struct Stall {
   int64_t completed_mono_ns = 0;
   double busy_ms = 0;
+  bool was_in_flight = false;
 };
 
 struct Sums {
@@ -27,12 +28,16 @@ struct Sums {
 };
 
 double stalled_ms(Stall& stall, const SampleInfo& sample, const Step& step, double ios) {
+  const bool waits = step.at(in_flight) > 0;
   if (ios > 0 || stall.completed_mono_ns == 0) {
-    stall = {sample.mono_ns, 0};
+    stall = {sample.mono_ns, 0, waits};
     return 0;
   }
-  stall.busy_ms += step.has(io_ms) ? step.at(io_ms) : step.seconds * 1e3;
-  if (step.at(in_flight) <= 0) return 0;
+  // Kernels from 5.0 to 5.17 count busy time only when a request starts or ends.
+  const bool stands_still = waits && stall.was_in_flight && step.at(io_ms) <= 0;
+  stall.busy_ms += stands_still ? step.seconds * 1e3 : step.at(io_ms);
+  stall.was_in_flight = waits;
+  if (!waits) return 0;
   const double since_ms = static_cast<double>(sample.mono_ns - stall.completed_mono_ns) / 1e6;
   return std::min(stall.busy_ms, since_ms);
 }

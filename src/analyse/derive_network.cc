@@ -70,7 +70,7 @@ class FlowMap {
     Ends ends;
     if (!parse_ends(key.name, ends)) return {};
     const bool at_server = frame_.run.nodes()[key.node].kind == NodeKind::server;
-    if (at_server && is_data(ends.local_port) && !server_addresses_.count(ends.peer_host))
+    if (at_server && serves(key, ends) && !server_addresses_.count(ends.peer_host))
       return {frame_.server_of_node[key.node], Metric::cwnd_to_clients};
     if (!at_server && is_data(ends.peer_port)) {
       auto found = by_address_.find(ends.peer_host);
@@ -79,7 +79,20 @@ class FlowMap {
     return {};
   }
 
+  // Any socket of the file system that leaves the machine, also one to another server.
+  bool of_file_system(const KeyInfo& key) const {
+    Ends ends;
+    if (!parse_ends(key.name, ends) || ends.peer_host.starts_with("127.") || ends.peer_host == "::1") return false;
+    return serves(key, ends) || is_data(ends.peer_port);
+  }
+
  private:
+  // Data ports may overlap the ephemeral ones (GlusterFS' do), so the collector looked whether somebody listens there.
+  bool serves(const KeyInfo& key, const Ends& ends) const {
+    const std::string side = detail_value(key.detail, "side");
+    return is_data(ends.local_port) && (side.empty() || side == "server");
+  }
+
   bool is_data(int port) const {
     for (const PortRange& range : ports_)
       if (range.contains(port)) return true;
@@ -91,7 +104,9 @@ class FlowMap {
     for (const KeyInfo& key : frame_.run.keys()) {
       Ends ends;
       if (key.source != "tcp" || frame_.server_of_node[key.node] == kNoServer || !parse_ends(key.name, ends)) continue;
-      if (is_data(ends.local_port)) by_address_.emplace(ends.local_host, frame_.server_of_node[key.node]);
+      if (!serves(key, ends)) continue;
+      by_address_.emplace(ends.local_host, frame_.server_of_node[key.node]);
+      server_addresses_.insert(ends.local_host);
     }
   }
 
@@ -128,56 +143,66 @@ Status derive_network(Frame& frame) {
   Differences differences(source_nic, frame.longest_ns);
   std::vector<NicSums> sums(frame.out.servers.size());
   const std::initializer_list<int> columns = {rx_bytes, rx_packets, tx_bytes, tx_packets};
-  RETURN_IF_ERROR(
-      frame.run.scan(source_nic, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
-        const size_t server = frame.server_of_node[sample.node];
-        if (server == kNoServer || !summed[key]) return;
-        const Step* step = differences.step(sample, key, row);
-        NicSums& s = sums[server];
-        if (!step) return;
-        if (s.sample != sample.id) {
-          flush(frame, server, s);
-          s = {};
-        }
-        if (!frame.tick_of(sample.t_ns, s.tick)) return;
-        s.sample = sample.id;
-        s.rx_bytes += step->at(rx_bytes) / step->seconds;
-        s.rx_packets += step->at(rx_packets) / step->seconds;
-        s.tx_bytes += step->at(tx_bytes) / step->seconds;
-        s.tx_packets += step->at(tx_packets) / step->seconds;
-      }));
+  auto add = [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+    const size_t server = frame.server_of_node[sample.node];
+    if (server == kNoServer || !summed[key]) return;
+    const Step* step = differences.step(sample, key, row);
+    NicSums& s = sums[server];
+    if (!step) return;
+    if (s.sample != sample.id) {
+      flush(frame, server, s);
+      s = {};
+    }
+    if (!frame.tick_of(sample.t_ns, s.tick)) return;
+    s.sample = sample.id;
+    s.rx_bytes += step->at(rx_bytes) / step->seconds;
+    s.rx_packets += step->at(rx_packets) / step->seconds;
+    s.tx_bytes += step->at(tx_bytes) / step->seconds;
+    s.tx_packets += step->at(tx_packets) / step->seconds;
+  };
+  RETURN_IF_ERROR(frame.run.scan(source_nic, columns, add));
   for (size_t i = 0; i < sums.size(); ++i) flush(frame, i, sums[i]);
   return Ok{};
 }
 
 Status derive_congestion(Frame& frame) {
   using namespace tcp_column;
-  const FlowMap map(frame);
   std::unordered_map<uint32_t, FlowState> flows;
+  const FlowMap map(frame);
   for (const KeyInfo& key : frame.run.keys())
     if (key.source == "tcp") flows[key.id].place = map.place(key);
+  if (flows.empty()) return Ok{};  // nothing to make room for
 
   const std::initializer_list<int> columns = {cwnd_segments, bytes_sent, data_segments_out};
   WindowMeans to(frame.out.servers.size(), frame.out.ticks);
   WindowMeans from = to;
-  RETURN_IF_ERROR(
-      frame.run.scan(source_tcp, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
-        FlowState& flow = flows[key];
-        if (flow.place.server == kNoServer || row[cwnd_segments] == kAbsent) return;
-        const int64_t sent = row[bytes_sent] != kAbsent ? row[bytes_sent] : row[data_segments_out];
-        const int64_t tick_number = sample.t_ns / frame.out.interval_ns;
-        const bool unknown = sent == kAbsent;  // an old kernel does not tell: then every socket counts
-        if (unknown || (flow.sent != kAbsent && sent > flow.sent)) flow.last_sent_tick = tick_number;
-        flow.sent = sent;
-        size_t tick = 0;
-        if (tick_number - flow.last_sent_tick >= frame.cwnd_span || !frame.tick_of(sample.t_ns, tick)) return;
-        WindowMeans& means = flow.place.metric == Metric::cwnd_to_clients ? to : from;
-        means.sum[flow.place.server][tick] += static_cast<double>(row[cwnd_segments]);
-        means.n[flow.place.server][tick] += 1;
-      }));
+  auto add = [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+    FlowState& flow = flows[key];
+    if (flow.place.server == kNoServer || row[cwnd_segments] == kAbsent) return;
+    const int64_t sent = row[bytes_sent] != kAbsent ? row[bytes_sent] : row[data_segments_out];
+    const int64_t tick_number = sample.t_ns / frame.out.interval_ns;
+    const bool unknown = sent == kAbsent;  // an old kernel does not tell: then every socket counts
+    if (unknown || (flow.sent != kAbsent && sent > flow.sent)) flow.last_sent_tick = tick_number;
+    flow.sent = sent;
+    size_t tick = 0;
+    if (tick_number - flow.last_sent_tick >= frame.cwnd_span || !frame.tick_of(sample.t_ns, tick)) return;
+    WindowMeans& means = flow.place.metric == Metric::cwnd_to_clients ? to : from;
+    means.sum[flow.place.server][tick] += static_cast<double>(row[cwnd_segments]);
+    means.n[flow.place.server][tick] += 1;
+  };
+  RETURN_IF_ERROR(frame.run.scan(source_tcp, columns, add));
   put_means(frame, Metric::cwnd_to_clients, to);
   put_means(frame, Metric::cwnd_from_clients, from);
   return Ok{};
+}
+
+std::vector<bool> file_system_sockets(const Frame& frame) {
+  const FlowMap map(frame);
+  const auto& keys = frame.run.keys();
+  std::vector<bool> own(keys.empty() ? 1 : keys.back().id + 1, false);
+  for (const KeyInfo& key : keys)
+    if (key.source == "tcp") own[key.id] = map.of_file_system(key);
+  return own;
 }
 
 }  // namespace culprit

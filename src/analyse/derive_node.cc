@@ -33,21 +33,26 @@ void put_system(Frame& frame, size_t server, size_t tick, const Step& step) {
     frame.put(Metric::io_pressure, server, tick, 100 * step.at(psi_io_some_us) / 1e6 / step.seconds);
 }
 
-// Bytes per second of a source's rows summed per server and tick; kMissing where there are none.
-template <class Bytes>
+// Bytes per second of a source's rows summed per server and tick; kMissing where there are none. Of several samples in
+// a tick the last wins.
+template <class Wanted, class Bytes>
 Status sum_bytes(Frame& frame, const Source& source, std::initializer_list<int> columns, std::vector<Series>& out,
-                 Bytes bytes) {
+                 Wanted wanted, Bytes bytes) {
   Differences differences(source, frame.longest_ns);
   out.assign(frame.out.servers.size(), Series(frame.out.ticks, kMissing));
-  return frame.run.scan(source, columns, [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
+  std::vector<int64_t> last_sample(frame.out.servers.size(), -1);
+  auto add = [&](const SampleInfo& sample, uint32_t key, std::span<const int64_t> row) {
     const size_t server = frame.server_of_node[sample.node];
     size_t tick = 0;
-    if (server == kNoServer || !frame.tick_of(sample.t_ns, tick)) return;
+    if (server == kNoServer || !wanted(key) || !frame.tick_of(sample.t_ns, tick)) return;
     const Step* step = differences.step(sample, key, row);
     if (!step) return;
     double& cell = out[server][tick];
-    cell = (is_missing(cell) ? 0 : cell) + bytes(*step) / step->seconds;
-  });
+    if (last_sample[server] != sample.id || is_missing(cell)) cell = 0;
+    last_sample[server] = sample.id;
+    cell += bytes(*step) / step->seconds;
+  };
+  return frame.run.scan(source, columns, add);
 }
 
 // put(metric, a + b - own) where all three are there.
@@ -77,17 +82,18 @@ Status derive_node(Frame& frame) {
 }
 
 Status derive_foreign(Frame& frame) {
-  std::vector<Series> own;
   using namespace process_column;
+  std::vector<Series> own;
   const std::initializer_list<int> disk = {read_bytes, write_bytes, cancelled_write_bytes};
-  RETURN_IF_ERROR(sum_bytes(frame, source_process, disk, own, [](const Step& step) {
-    return step.at(read_bytes) + step.at(write_bytes) - step.at(cancelled_write_bytes);
-  }));
+  RETURN_IF_ERROR(sum_bytes(
+      frame, source_process, disk, own, [](uint32_t) { return true; },
+      [](const Step& s) { return s.at(read_bytes) + s.at(write_bytes) - s.at(cancelled_write_bytes); }));
   put_rest(frame, Metric::foreign_io, Metric::rd_sec, Metric::wr_sec, kSectorBytes, own);
+  const std::vector<bool> ours = file_system_sockets(frame);
   const std::initializer_list<int> net = {tcp_column::bytes_sent, tcp_column::bytes_received};
-  RETURN_IF_ERROR(sum_bytes(frame, source_tcp, net, own, [](const Step& step) {
-    return step.at(tcp_column::bytes_sent) + step.at(tcp_column::bytes_received);
-  }));
+  RETURN_IF_ERROR(sum_bytes(
+      frame, source_tcp, net, own, [&](uint32_t key) { return ours[key]; },
+      [](const Step& s) { return s.at(tcp_column::bytes_sent) + s.at(tcp_column::bytes_received); }));
   put_rest(frame, Metric::foreign_net, Metric::rxbyt, Metric::txbyt, 1, own);
   return Ok{};
 }

@@ -32,6 +32,7 @@ uint64_t place(const SampleInfo& sample, uint32_t key) {
 }
 
 struct Cell {
+  int64_t sample = 0;  // of several samples in one tick the last wins
   double sum = 0;
   double weight = 0;
 };
@@ -66,6 +67,8 @@ Status derive_values(Frame& frame) {
     auto& column = cells[static_cast<size_t>(metric->id)];
     if (column.empty()) column.assign(frame.out.servers.size(), std::vector<Cell>(frame.out.ticks));
     Cell& cell = column[server][tick];
+    if (s.id < cell.sample) return;
+    if (s.id > cell.sample) cell = {s.id, 0, 0};
     cell.sum += value * weight;
     cell.weight += weight;
   }));

@@ -20,6 +20,7 @@ struct Parameter {
   double low;
   double high;
   std::string_view help;
+  bool training = false;  // it matters to train only
 };
 
 // All parameters of a detector with their values; names that the detector does not have are a usage error.

@@ -176,6 +176,17 @@ TEST(Rule10, TheMajorityRuleIsOffInTraining) {
   EXPECT_GT(trained({run}).thresholds.at("await").at("s1").at("trained"), 5);
 }
 
+TEST(Rule10, AServerKnownTooRarelyInTrainingGetsTheMaximum) {
+  std::vector<SeriesSet> runs = healthy_runs();
+  for (SeriesSet& run : runs) {
+    Series& await = run.make(Metric::await)[1];
+    std::fill(await.begin() + 60, await.end(), kMissing);  // two windows: it cannot be flagged in them
+  }
+  const Profile profile = trained(runs);
+  EXPECT_EQ(profile.thresholds.at("await").count("s2"), 0u);
+  EXPECT_EQ(profile.thresholds.at("await").count("s1"), 1u);
+}
+
 TEST(Rule10, WithoutAProfileItIsUndecided) {
   const Verdict verdict = fast10(healthy(5, 600, 1), nullptr);
   EXPECT_EQ(verdict.answer, Answer::undecided);
@@ -222,13 +233,48 @@ TEST(Rule15, MissingDataNeverReadsAsHealthy) {
   EXPECT_EQ(fast10(set, &profile).answer, Answer::undecided);
 }
 
+TEST(Rule15, AServerWithoutDiskDataIsNotHealthy) {
+  const Profile profile = trained(healthy_runs());
+  SeriesSet set = healthy(5, 600, 10);  // heard of all the time, but its disk has gone
+  for (Metric metric : {Metric::rd_sec, Metric::wr_sec, Metric::await}) {
+    Series& series = set.make(metric)[3];
+    std::fill(series.begin(), series.end(), kMissing);
+  }
+  EXPECT_EQ(fast10(set, &profile).answer, Answer::undecided);
+}
+
+TEST(Rule15, WhereNothingCanBeJudgedNothingIsHealthy) {
+  const Profile profile = trained(healthy_runs());
+  EXPECT_EQ(fast10(healthy(5, 600, 10), &profile, {{"average_least", 6}, {"cwnd_least", 32}}).answer,
+            Answer::undecided);
+}
+
+TEST(Rule15, AServerWithoutSocketsIsNamed) {
+  const Profile profile = trained(healthy_runs());
+  SeriesSet set = healthy(5, 600, 10);
+  std::fill(set.make(Metric::cwnd_to_clients)[3].begin(), set.make(Metric::cwnd_to_clients)[3].end(), kMissing);
+  const Verdict verdict = fast10(set, &profile);
+  EXPECT_TRUE(std::any_of(verdict.not_judged.begin(), verdict.not_judged.end(),
+                          [](const NotJudged& row) { return row.server == "s4" && row.metric == "cwnd_to_clients"; }));
+}
+
+TEST(Rule15, AServerThatDiesInAShortRunIsNotHealthy) {
+  const Profile profile = trained(healthy_runs());
+  SeriesSet set = healthy(5, 140, 10);
+  for (auto& metric : set.by_metric)
+    if (!metric.empty()) std::fill(metric[2].begin() + 80, metric[2].end(), kMissing);
+  std::fill(set.sampled[2].begin() + 80, set.sampled[2].end(), false);
+  EXPECT_EQ(fast10(set, &profile).answer, Answer::undecided);
+}
+
 TEST(Rule15, AnIdleFileSystemIsNotHealthy) {
   const Profile profile = trained(healthy_runs());
   SeriesSet set = healthy(5, 600, 10);
   for (Metric metric : {Metric::rd_sec, Metric::wr_sec, Metric::rxbyt, Metric::txbyt})
     for (Series& s : set.make(metric)) std::fill(s.begin(), s.end(), 0.0);
   for (Series& s : set.make(Metric::await)) std::fill(s.begin(), s.end(), kMissing);
-  EXPECT_EQ(fast10(set, &profile).answer, Answer::undecided);
+  for (const DetectorInfo* d : analyse_detectors())
+    EXPECT_EQ(answer_of(*d, set, profile).answer, Answer::undecided) << d->name;
 }
 
 TEST(Rule15, TooShortIsUndecided) {

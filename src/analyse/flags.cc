@@ -36,6 +36,9 @@ Flag make_flag(const PeerTable& table, size_t server, const Threshold& threshold
   flag.onset = {geometry.begin(begin), geometry.end(begin)};
   size_t last_odd = last;  // a flag outlives its windows by up to k-1 of them
   while (!odd[last_odd]) --last_odd;
+  flag.open = true;
+  for (size_t w = last_odd + 1; w < table.windows.size(); ++w)
+    flag.open &= table.windows[w][server].known != Known::yes;
   for (size_t w = begin; w <= last_odd; ++w) {
     const PeerCell& cell = table.windows[w][server];
     if (cell.known == Known::yes) ++flag.windows_judged;
@@ -106,11 +109,13 @@ Coverage coverage(const PeerTable& table, size_t server, size_t k) {
     unknown.push_back(known != Known::yes);
   }
   for (size_t w = 0; w < unknown.size(); ++w) out.gap |= count_true(unknown, span_begin(w, k), w + 1) > k - 1;
+  out.never = out.windows - count_true(unknown, 0, unknown.size()) < k;
+  out.gap |= out.never;
   return out;
 }
 
 double least_unflagged_distance(const PeerTable& table, size_t server, size_t k) {
-  double worst = 0;
+  double worst = kMissing;
   for (size_t w = 0; w < table.windows.size(); ++w) {
     std::vector<double> recent;
     for (size_t v = span_begin(w, k); v <= w; ++v) {
@@ -120,7 +125,7 @@ double least_unflagged_distance(const PeerTable& table, size_t server, size_t k)
     if (recent.size() < k) continue;
     std::nth_element(recent.begin(), recent.begin() + static_cast<std::ptrdiff_t>(k - 1), recent.end(),
                      std::greater<>());
-    worst = std::max(worst, recent[k - 1]);
+    if (!(recent[k - 1] <= worst)) worst = recent[k - 1];
   }
   return worst;
 }

@@ -35,12 +35,14 @@ struct Coverage {
   size_t idle = 0;
   size_t missing = 0;
   size_t majority = 0;
-  bool gap = false;  // somewhere more than k-1 of 2k-1 consecutive windows are unknown
+  bool gap = false;    // somewhere more than k-1 of 2k-1 consecutive windows are unknown
+  bool never = false;  // fewer than k windows are known: it could not have been flagged at all
 };
 Coverage coverage(const PeerTable& table, size_t server, size_t k);
 
 // Training (rule 10): the least threshold without a flag is decided by order statistics, because a server is flagged at
-// T exactly when the k-th largest of 2k-1 consecutive distances is above T.
+// T exactly when the k-th largest of 2k-1 consecutive distances is above T. kMissing when it could not have been
+// flagged.
 double least_unflagged_distance(const PeerTable& table, size_t server, size_t k);
 // The least n x step, n >= 1, that is not below `distance`.
 double round_up_to_step(double distance, double step);

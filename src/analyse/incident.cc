@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyse/activity.h"
 #include "analyse/checklist.h"
 #include "analyse/windows.h"
 
@@ -46,10 +47,6 @@ bool weigh(const SeriesSet& series, Metric metric, size_t server, const std::vec
   out.peers_high = *std::max_element(peers.begin(), peers.end());
   out.peers_median = median_of(peers);
   return true;
-}
-
-bool is_cwnd(Metric metric) {
-  return metric == Metric::cwnd_to_clients || metric == Metric::cwnd_from_clients;
 }
 
 // One piece of evidence per flagged metric: its flags in this incident together.
@@ -106,7 +103,9 @@ Accusation accuse(const SeriesSet& series, const Incident& incident) {
   std::set<Metric> deviating;
   TickRange onset = incident.flags[0].onset;
   size_t end = 0;
+  bool open = false;
   for (const Flag& flag : incident.flags) {
+    open |= flag.open;
     by_metric[flag.metric].push_back(&flag);
     deviating.insert(flag.metric);
     onset = std::min(onset, flag.onset);
@@ -121,7 +120,7 @@ Accusation accuse(const SeriesSet& series, const Incident& incident) {
   out.why = cause.why;
   out.onset_from_ns = series.time_of(onset.first);
   out.onset_until_ns = series.time_of(onset.second);
-  out.end_ns = incident.flagged.second >= series.ticks ? 0 : series.time_of(end);
+  out.end_ns = open ? 0 : series.time_of(end);
   for (const auto& [metric, flags] : by_metric) out.evidence.push_back(convict(series, flags));
   // What decided comes first, the most often anomalous one at the front.
   std::stable_sort(out.evidence.begin(), out.evidence.end(), [&](const Evidence& a, const Evidence& b) {

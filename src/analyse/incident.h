@@ -19,6 +19,7 @@ struct Flag {
   TickRange flagged;                 // when a watcher would have known
   TickRange onset;                   // within this it began
   size_t end = 0;                    // the fault's, as far as this metric knows
+  bool open = false;                 // nothing that was judged later was normal: it may not have ended
   std::vector<TickRange> anomalous;  // the windows (ticks for cwnd) that convicted
   int windows = 0;                   // how many of them
   int windows_judged = 0;            // of how many

@@ -41,12 +41,10 @@ void fill_ratios(const std::vector<Values>& columns, const std::vector<size_t>& 
   std::sort(sorted.begin(), sorted.end());
   const size_t others = sorted.size() - 1;
   for (size_t i = 0; i < who.size(); ++i) {
-    // Rank of the (h+1)-th smallest and largest of the others, itself taken out of the sorted list.
-    const size_t rank =
-        static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), medians[i]) - sorted.begin());
-    auto other = [&](size_t k) { return sorted[k < rank ? k : k + 1]; };
-    const double low = other(others / 2);
-    const double high = other(others - 1 - others / 2);
+    // The (h+1)-th smallest and largest of the others.
+    const OthersSorted other(sorted, medians[i]);
+    const double low = other[others / 2];
+    const double high = other[others - 1 - others / 2];
     cells[who[i]].above = low > 0 ? medians[i] / low : 1;
     cells[who[i]].below = high > 0 ? medians[i] / high : 1;
   }
@@ -78,7 +76,8 @@ PeerTable compare_peers(const SeriesSet& series, Metric metric, const PeerOption
         columns.push_back(std::move(column));
         continue;
       }
-      bool heard = sampled_in(series.sampled[i], from, until) >= options.least_values;
+      // Rates of an idle server are 0; only a latency is absent when nothing happens.
+      bool heard = metric == Metric::await && sampled_in(series.sampled[i], from, until) >= options.least_values;
       cells[i].known = heard ? Known::idle : Known::missing;
       any_missing |= !heard;
     }

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "analyse/derive.h"
-#include "analyse/windows.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -15,7 +14,9 @@ namespace {
 constexpr double kLongestStep = 2.5;        // intervals: one missed tick is bridged, two are a gap
 constexpr double kPlausible = 1e15;         // no rate of one machine is larger; what is would only hide the others
 constexpr int64_t kMostTicks = 10'000'000;  // four months of seconds; more is a damaged clock
-constexpr double kMostCells = 2e9;          // ticks x servers x metrics we are ready to hold
+constexpr double kMostCells = 4e8;          // ticks x servers x metrics we are ready to hold
+constexpr int64_t kFarAway =
+    1'000'000'000 * kNsPerSecond;  // 30 years: later than any run, and adding it cannot overflow
 
 int64_t nearest(int64_t t_ns, int64_t interval) {
   return (t_ns + interval / 2) / interval;
@@ -44,23 +45,11 @@ Status choose_servers(Frame& frame, const SeriesOptions& options) {
                      near.empty() ? cat("servers: ", join(names, " ")) : cat("did you mean ", near, "?"));
 }
 
-// The median distance of a node's samples, when the manifest does not say.
-int64_t estimate_interval(const RunReader& run) {
-  std::vector<int64_t> last(run.nodes().size(), -1);
-  std::vector<double> steps;
-  for (const SampleInfo& sample : run.samples()) {
-    if (last[sample.node] >= 0 && sample.t_ns > last[sample.node])
-      steps.push_back(static_cast<double>(sample.t_ns - last[sample.node]));
-    last[sample.node] = sample.t_ns;
-  }
-  return steps.empty() ? kNsPerSecond : static_cast<int64_t>(median_of(std::move(steps)));
-}
-
 Result<int64_t> resolve_time(const std::string& text, int64_t start_ns, int64_t fallback) {
   if (text.empty()) return fallback;
   if (text[0] != '+') return parse_time(text);
   ASSIGN_OR_RETURN(const int64_t offset, parse_duration(std::string_view(text).substr(1)));
-  return start_ns + offset;
+  return start_ns + std::min(offset, kFarAway);
 }
 
 Status choose_range(Frame& frame, const SeriesOptions& options) {
@@ -111,8 +100,23 @@ bool repeats_others(const KeyInfo& key) {
                                        [&](std::string_view prefix) { return key.name.starts_with(prefix); }));
 }
 
-bool named(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+const std::vector<std::string>& names_of(const Node& node, Resource resource) {
+  return resource == Resource::disk ? node.disks : node.nics;
+}
+
+// By its own name, or by the one device-mapper gave it.
+bool is_named(const std::vector<std::string>& names, const KeyInfo& key) {
+  auto has = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return has(key.name) || has(detail_value(key.detail, "dm"));
+}
+
+// Whether the names in the cluster file are those of the run's keys. Where they are not (/dev/disk/by-id/...), what was
+// recorded is what was meant, because a collector takes only what is named.
+std::vector<bool> nodes_with_named(const Frame& frame, std::string_view source, Resource resource) {
+  std::vector<bool> found(frame.run.nodes().size(), false);
+  for (const KeyInfo& key : frame.run.keys())
+    if (key.source == source && is_named(names_of(frame.run.nodes()[key.node], resource), key)) found[key.node] = true;
+  return found;
 }
 
 // Devices that a device named in the cluster file is made of.
@@ -120,7 +124,7 @@ std::set<std::pair<size_t, std::string>> members_of_named(const Frame& frame) {
   std::set<std::pair<size_t, std::string>> out;
   for (const KeyInfo& key : frame.run.keys()) {
     const Node& node = frame.run.nodes()[key.node];
-    if (!named(node.disks, key.name) && !named(node.nics, key.name)) continue;
+    if (!is_named(node.disks, key) && !is_named(node.nics, key)) continue;
     for (const char* word : {"slaves", "lower"}) {
       const std::string members = detail_value(key.detail, word);  // split's views point into it
       for (std::string_view member : split(members, ',')) out.emplace(key.node, member);
@@ -159,12 +163,12 @@ std::vector<bool> summed_keys(Frame& frame, std::string_view source, Resource re
   std::vector<bool> summed(keys.empty() ? 1 : keys.back().id + 1, false);
   summed[0] = true;
   const std::set<std::pair<size_t, std::string>> below = members_of_named(frame);
+  const std::vector<bool> found = nodes_with_named(frame, source, resource);
   for (const KeyInfo& key : keys) {
     if (key.source != source) continue;
-    const Node& node = frame.run.nodes()[key.node];
-    const std::vector<std::string>& list = resource == Resource::disk ? node.disks : node.nics;
-    const bool listed = named(list, key.name);
+    const std::vector<std::string>& list = names_of(frame.run.nodes()[key.node], resource);
     const bool lists = !list.empty();
+    const bool listed = lists && (is_named(list, key) || (!found[key.node] && source != "value"));
     const bool repeats = listed ? below.count({key.node, key.name}) > 0 : repeats_others(key);
     summed[key.id] = key.name.empty() || ((listed || !lists) && !repeats);
     if (repeats && (listed || !lists) && frame.server_of_node[key.node] != kNoServer)
@@ -185,7 +189,8 @@ Result<SeriesSet> load_series(const RunReader& run, const SeriesOptions& options
   out.run = run.path();
   out.origin = run.manifest().origin;
   out.partial = run.partial();
-  out.interval_ns = run.manifest().interval_ns > 0 ? run.manifest().interval_ns : estimate_interval(run);
+  out.interval_ns =
+      std::clamp(run.manifest().interval_ns, int64_t{1}, kFarAway);  // the reader has estimated it if need be
   Frame frame{
       run, out, {}, 0, static_cast<int64_t>(kLongestStep * static_cast<double>(out.interval_ns)), options.cwnd_span};
   RETURN_IF_ERROR(choose_servers(frame, options));

@@ -257,6 +257,69 @@ TEST_F(SeriesTest, CongestionWindowsByServerAndDirection) {
   EXPECT_DOUBLE_EQ(at(set, Metric::cwnd_from_clients, 1, 5), 55);
 }
 
+// The data ports of GlusterFS overlap the ephemeral ones: what the collector says of the side counts.
+TEST_F(SeriesTest, SocketsThatOnlyLookLikeDataAreLeftOut) {
+  node("s1");
+  node("s2");
+  begin();
+  for (int t = 0; t < 5; ++t) {
+    sample(0, t,
+           {{&source_tcp, "10.0.0.1:49152>10.0.0.9:1001", socket(10, t * 100), "side=server"},
+            {&source_tcp, "10.0.0.1:49152>10.0.0.2:1002", socket(700, t * 100), "side=server"},
+            {&source_tcp, "10.0.0.1:51000>10.0.0.7:389", socket(900, t * 100), "side=other"}});
+    sample(1, t, {{&source_tcp, "10.0.0.2:49153>10.0.0.9:1003", socket(20, t * 100), "side=server"}});
+  }
+  const SeriesSet set = load();
+  EXPECT_DOUBLE_EQ(at(set, Metric::cwnd_to_clients, 0, 3), 10);  // s2's address was learned from its own sockets
+  EXPECT_DOUBLE_EQ(at(set, Metric::cwnd_to_clients, 1, 3), 20);
+}
+
+TEST_F(SeriesTest, ForeignTrafficIsWhatTheFileSystemsSocketsDidNotCarry) {
+  node("s1");
+  begin();
+  for (int t : {0, 1}) {
+    std::vector<int64_t> data = socket(10, t * 3000), other = socket(10, t * 700);
+    sample(0, t,
+           {{&source_nic, "eth0", {t * 1000, 0, 0, 0, t * 4000, 0, 0, 0}},
+            {&source_tcp, "10.0.0.1:49152>10.0.0.9:1001", data, "side=server"},
+            {&source_tcp, "10.0.0.1:22>10.0.0.9:1002", other, "side=other"},
+            {&source_tcp, "127.0.0.1:49152>127.0.0.1:1003", other, "side=server"}});
+  }
+  EXPECT_DOUBLE_EQ(at(load(), Metric::foreign_net, 0, 1), 2000);
+}
+
+TEST_F(SeriesTest, DisksMayBeNamedByDeviceMapperOrByLink) {
+  node("s1").disks = {"vg0-data"};
+  node("s2").disks = {"disk/by-id/wwn-1"};
+  begin();
+  for (int t : {0, 1}) {
+    sample(0, t, {{&source_disk, "dm-0", disk(t, t * 100, t, t), "kind=dm dm=vg0-data slaves=sda"}});
+    sample(1, t, {{&source_disk, "sdb", disk(t, t * 100, t, t), "kind=plain"}});
+  }
+  const SeriesSet set = load();
+  EXPECT_DOUBLE_EQ(at(set, Metric::rd_sec, 0, 1), 100);
+  EXPECT_DOUBLE_EQ(at(set, Metric::rd_sec, 1, 1), 100);
+}
+
+// Kernels from 5.0 to 5.17 do not count busy time while a disk hangs.
+TEST_F(SeriesTest, AStalledDiskWhoseBusyTimeStandsStill) {
+  node("s1");
+  begin();
+  sample(0, 0, {{&source_disk, "sda", disk(0, 0, 0, 0)}});
+  sample(0, 1, {{&source_disk, "sda", disk(5, 100, 10, 500, 4)}});
+  for (int t = 2; t < 8; ++t) sample(0, t, {{&source_disk, "sda", disk(5, 100, 10, 500, 4)}});
+  const SeriesSet set = load();
+  for (size_t t = 2; t < 8; ++t) EXPECT_DOUBLE_EQ(at(set, Metric::await, 0, t), static_cast<double>(t - 1) * 1000);
+}
+
+TEST_F(SeriesTest, OfTwoImportedSamplesInATickTheLastWins) {
+  node("s1");
+  begin();
+  for (double seconds : {0.0, 0.6, 1.4, 2.0})
+    ASSERT_TRUE(writer_->add_value(0, kStart + static_cast<int64_t>(seconds * 1e9), "sda", "rd_sec", 100 + seconds));
+  EXPECT_DOUBLE_EQ(at(load(), Metric::rd_sec, 0, 1), 101.4);
+}
+
 TEST_F(SeriesTest, ImportedValuesOfSeveralDevices) {
   node("s1");
   begin();

@@ -29,4 +29,8 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+OthersSorted::OthersSorted(const std::vector<double>& sorted, double self)
+    : sorted_(sorted),
+      rank_(static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), self) - sorted.begin())) {}
+
 }  // namespace culprit

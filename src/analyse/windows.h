@@ -22,4 +22,16 @@ Series trailing_average(const Series& series, size_t span, size_t at_least);
 
 double median_of(std::vector<double> values);  // of an even number: the mean of the middle two; kMissing of none
 
+// A sorted list as one of its members sees it: without itself.
+class OthersSorted {
+ public:
+  OthersSorted(const std::vector<double>& sorted, double self);
+  size_t size() const { return sorted_.size() - 1; }
+  double operator[](size_t k) const { return sorted_[k < rank_ ? k : k + 1]; }
+
+ private:
+  const std::vector<double>& sorted_;
+  size_t rank_;
+};
+
 }  // namespace culprit

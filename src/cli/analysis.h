@@ -9,7 +9,8 @@
 
 namespace culprit {
 
-// "name=value" words into parameters.
-Status apply_parameters(const std::vector<std::string>& words, Parameters& parameters);
+// "name=value" words into parameters. Diagnose refuses those that only matter to train.
+Status apply_parameters(const std::vector<std::string>& words, const DetectorInfo& detector, bool training,
+                        Parameters& parameters);
 
 }  // namespace culprit

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <future>
 
+#include "analyse/activity.h"
 #include "analyse/congestion.h"
 #include "analyse/detector.h"
 #include "analyse/flags.h"
@@ -31,14 +32,14 @@ constexpr Parameter kParameters[] = {
     {"floor_sectors", 128, 0, 1e9, "sectors/s below which storage throughput is nothing"},
     {"floor_await", 0.05, 0, 1e6, "ms below which a difference of await is nothing"},
     {"floor_bytes", 10000, 0, 1e12, "bytes/s below which network throughput is nothing"},
-    {"step", 0.1, 1e-6, 10, "training: grid of the thresholds"},
-    {"factor", 2, 1, 100, "training: cushion on a trained threshold"},
+    {"step", 0.1, 1e-6, 10, "training: grid of the thresholds", true},
+    {"factor", 2, 1, 100, "training: cushion on a trained threshold", true},
     {"weak", 7.8, 0, 100, "a threshold above this is weak: a victim spread over all bins cannot exceed it"},
     {"weak_factor", 2, 0, 1000,
      "weak servers are also judged by the ratio of medians, beyond this many times training's; 0: they are not"},
     {"cwnd_span", 31, 1, 1000, "ticks of the moving average of cwnd, and in which a socket must have sent"},
     {"cwnd_least", 16, 1, 1000, "ticks of them that must have a value"},
-    {"cwnd_step", 0.01, 1e-6, 1, "training: grid of the cwnd fraction"},
+    {"cwnd_step", 0.01, 1e-6, 1, "training: grid of the cwnd fraction", true},
     {"cwnd_margin", 1.5, 0.1, 100,
      "distance from the median at which cwnd is flagged, as a multiple of training's; the paper has 1"},
 };
@@ -46,11 +47,6 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kHistogram[] = {Metric::rd_sec, Metric::wr_sec, Metric::await, Metric::rxbyt, Metric::txbyt};
 constexpr Metric kCongestion[] = {Metric::cwnd_to_clients, Metric::cwnd_from_clients};
 constexpr const char* kAnyServer = "*";
-
-double floor_of(Metric metric, const Parameters& p) {
-  if (metric == Metric::await) return p["floor_await"];
-  return info(metric).resource == Resource::disk ? p["floor_sectors"] : p["floor_bytes"];
-}
 
 size_t natural(const Parameters& p, std::string_view name) {
   return static_cast<size_t>(p.integer(name));
@@ -81,16 +77,6 @@ size_t servers_with_data(const SeriesSet& series) {
   }));
 }
 
-// Whether any server moved data at all: of an idle file system nobody can say that it is healthy.
-bool any_activity(const SeriesSet& series, const Parameters& p) {
-  for (Metric metric : {Metric::rd_sec, Metric::wr_sec, Metric::rxbyt, Metric::txbyt})
-    for (const Series& one : series.of(metric))
-      if (std::any_of(one.begin(), one.end(), [&](double v) { return v >= floor_of(metric, p); })) return true;
-  for (const Series& one : series.of(Metric::await))  // imports may hold latencies alone
-    if (std::any_of(one.begin(), one.end(), [](double v) { return v > 0; })) return true;
-  return false;
-}
-
 // ---- training ----
 
 struct Learned {
@@ -100,12 +86,15 @@ struct Learned {
   bool seen = false;
 };
 
+// A server that was known too rarely to be flagged has not shown how far it strays: it gets the others' maximum.
 void learn(const PeerTable& table, size_t server, size_t k, Learned& out) {
-  out.trained = std::max(out.trained, least_unflagged_distance(table, server, k));
+  const double distance = least_unflagged_distance(table, server, k);
+  if (is_missing(distance)) return;
+  out.seen = true;
+  out.trained = std::max(out.trained, distance);
   for (const auto& cells : table.windows) {
     const PeerCell& cell = cells[server];
     if (cell.known != Known::yes) continue;
-    out.seen = true;
     out.above = std::max(out.above, cell.above);
     out.below = std::min(out.below, cell.below);
   }
@@ -179,6 +168,7 @@ struct Findings {
   std::vector<Flag> flags;
   bool majority = false;
   bool undecided = false;  // some active metric or server could not be judged at all
+  bool judged = false;     // somebody was, in something
   std::vector<NotJudged> not_judged;
 };
 
@@ -209,6 +199,7 @@ std::vector<Threshold> thresholds_of(const SeriesSet& series, Metric metric, con
 void note_coverage(const PeerTable& table, size_t server, const std::string& name, Metric metric, size_t k,
                    Findings& findings) {
   const Coverage c = coverage(table, server, k);
+  findings.judged |= !c.never;
   if (!c.gap) return;
   if (c.majority > 0)
     skip(findings, name, metric, cat("half of the servers deviate in ", c.majority, " of ", c.windows, " windows"));
@@ -216,7 +207,7 @@ void note_coverage(const PeerTable& table, size_t server, const std::string& nam
     skip(findings, name, metric, cat("no data in ", c.missing, " of ", c.windows, " windows"));
   else
     skip(findings, name, metric, cat("nothing to measure in ", c.idle, " of ", c.windows, " windows"));
-  findings.undecided |= c.missing * 2 > c.windows;
+  findings.undecided |= c.missing * 2 > c.windows || (c.never && c.missing > 0);
 }
 
 void judge_histogram(const SeriesSet& series, Metric metric, PeerTable table, const Profile& profile,
@@ -260,9 +251,14 @@ void judge_congestion(const SeriesSet& series, Metric metric, const Profile& pro
   }
   const double limit = congestion_limit(row->second.at(kAnyServer).at("fraction"), p["cwnd_margin"]);
   if (limit <= 0) return skip(findings, kAnyServer, metric, "it varied so much in training that nothing can stand out");
-  for (size_t i = 0; i < series.servers.size(); ++i)
+  for (size_t i = 0; i < series.servers.size(); ++i) {
+    if (std::all_of(shares[i].begin(), shares[i].end(), is_missing))
+      skip(findings, series.servers[i], metric, "none of its sockets sent");
+    else
+      findings.judged = true;
     for (Flag& flag : find_congestion(shares, i, metric, limit, natural(p, "cwnd_span")))
       findings.flags.push_back(std::move(flag));
+  }
 }
 
 Verdict undecided(Verdict verdict, std::string reason, std::string note = "") {
@@ -284,6 +280,7 @@ Verdict conclude(const SeriesSet& series, const Parameters& p, Findings findings
     return verdict;
   }
   if (findings.majority) return undecided(verdict, "the majority deviates");
+  if (!findings.judged) return undecided(verdict, "nothing could be judged");
   if (findings.undecided) return undecided(verdict, "not everything that was active could be judged");
   verdict.answer = Answer::healthy;
   verdict.reason = "no server deviates from its peers";

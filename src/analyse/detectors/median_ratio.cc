@@ -4,6 +4,7 @@
 // fast10's.
 #include <algorithm>
 
+#include "analyse/activity.h"
 #include "analyse/detector.h"
 #include "analyse/flags.h"
 #include "base/text.h"
@@ -25,21 +26,9 @@ constexpr Parameter kParameters[] = {
 
 constexpr size_t kLeastServers = 3;  // of two nobody can say which one is odd
 
-bool is_cwnd(Metric metric) {
-  return metric == Metric::cwnd_to_clients || metric == Metric::cwnd_from_clients;
-}
-
-double floor_of(Metric metric, const Parameters& p) {
-  if (is_cwnd(metric)) return 0;
-  if (metric == Metric::await) return p["floor_await"];
-  return info(metric).resource == Resource::disk ? p["floor_sectors"] : p["floor_bytes"];
-}
-
-// The median of a sorted list without its element at `rank`.
-double median_without(const std::vector<double>& sorted, size_t rank) {
-  auto other = [&](size_t k) { return sorted[k < rank ? k : k + 1]; };
-  const size_t n = sorted.size() - 1;
-  return n % 2 ? other(n / 2) : (other(n / 2 - 1) + other(n / 2)) / 2;
+double median_of_sorted(const OthersSorted& others) {
+  const size_t n = others.size();
+  return n % 2 ? others[n / 2] : (others[n / 2 - 1] + others[n / 2]) / 2;
 }
 
 // exceeds[server][tick]: 1 too much, 0 not, kMissing not comparable.
@@ -58,8 +47,7 @@ std::vector<Series> exceedances(const SeriesSet& series, Metric metric, const Pa
     for (size_t i = 0; i < all.size(); ++i) {
       const double value = all[i][t];
       if (is_missing(value)) continue;
-      const size_t rank = static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
-      const double others = median_without(sorted, rank);
+      const double others = median_of_sorted(OthersSorted(sorted, value));
       const bool odd = is_cwnd(metric) ? value * ratio < others : value > others * ratio && value - others > floor;
       out[i][t] = odd ? 1 : 0;
     }
@@ -92,58 +80,68 @@ PeerTable shares_per_window(const SeriesSet& series, Metric metric, const Parame
   return table;
 }
 
-void judge(const SeriesSet& series, Metric metric, const Parameters& p, std::vector<Flag>& flags, Verdict& verdict) {
+// Whether at least one server could be compared in at least half of the windows.
+bool judge(const SeriesSet& series, Metric metric, const Parameters& p, std::vector<Flag>& flags, Verdict& verdict) {
   const std::string name(info(metric).name);
   if (!series.has(metric)) {
     verdict.not_judged.push_back({"*", name, "it was not recorded"});
-    return;
+    return false;
   }
   const PeerTable table = shares_per_window(series, metric, p);
   Threshold threshold;
   threshold.used = p["share"];
+  bool judged = false;
   for (size_t i = 0; i < series.servers.size(); ++i) {
     for (Flag& flag : find_flags(table, i, threshold, 1)) {
       flag.metric = metric;
       flags.push_back(std::move(flag));
     }
     const Coverage seen = coverage(table, i, 1);
-    if (seen.missing == seen.windows)
-      verdict.not_judged.push_back({series.servers[i], name, "too few values to compare"});
+    const bool mostly = seen.missing * 2 <= seen.windows;
+    judged |= mostly;
+    if (!mostly)
+      verdict.not_judged.push_back(
+          {series.servers[i], name, cat("too few values in ", seen.missing, " of ", seen.windows, " windows")});
   }
+  return judged;
+}
+
+// A server that was not heard of in most windows is not healthy, whatever the others are.
+bool all_heard(const SeriesSet& series) {
+  return std::all_of(series.sampled.begin(), series.sampled.end(), [&](const std::vector<bool>& ticks) {
+    return static_cast<size_t>(std::count(ticks.begin(), ticks.end(), true)) * 2 >= series.ticks;
+  });
+}
+
+std::string why_undecided(const SeriesSet& series, const Parameters& p, bool judged) {
+  if (!any_activity(series, p)) return "nothing happened";
+  if (!judged) return "no metric of any server could be compared";
+  return all_heard(series) ? "" : "a server was not heard of most of the time";
 }
 
 Result<Verdict> diagnose(const SeriesSet& series, const Profile*, const Parameters& p) {
   Verdict verdict;
-  verdict.answer = Answer::undecided;
+  const size_t window = static_cast<size_t>(p.integer("window_size"));
   if (series.servers.size() < kLeastServers) {
     verdict.reason = "fewer than three servers have data";
     return verdict;
   }
-  if (series.ticks < static_cast<size_t>(p.integer("window_size"))) {
+  if (series.ticks < window) {
     verdict.reason = "too short";
-    verdict.notes.push_back(cat("the run has ", series.ticks, " ticks, a verdict needs ", p.integer("window_size")));
+    verdict.notes.push_back(cat("the run has ", series.ticks, " ticks, a verdict needs ", window));
     return verdict;
   }
   std::vector<Flag> flags;
-  size_t judged = 0;
-  for (const MetricInfo& metric : metrics()) {
-    if (!metric.indicting) continue;
-    judge(series, metric.id, p, flags, verdict);
-    judged += series.has(metric.id);
-  }
-  for (const Incident& incident : find_incidents(std::move(flags), static_cast<size_t>(p.integer("window_size"))))
+  bool judged = false;
+  for (const MetricInfo& metric : metrics())
+    if (metric.indicting) judged |= judge(series, metric.id, p, flags, verdict);
+  for (const Incident& incident : find_incidents(std::move(flags), window))
     verdict.culprits.push_back(accuse(series, incident));
-  const bool nothing = judged * series.servers.size() ==
-                       static_cast<size_t>(std::count_if(verdict.not_judged.begin(), verdict.not_judged.end(),
-                                                         [](const NotJudged& row) { return row.server != "*"; }));
-  if (!verdict.culprits.empty()) {
-    verdict.answer = Answer::culprit;
-  } else if (nothing) {
-    verdict.reason = "no metric of any server could be compared";
-  } else {
-    verdict.answer = Answer::healthy;
-    verdict.reason = "no server deviates from its peers";
-  }
+  verdict.answer = Answer::culprit;
+  if (!verdict.culprits.empty()) return verdict;
+  verdict.reason = why_undecided(series, p, judged);
+  verdict.answer = verdict.reason.empty() ? Answer::healthy : Answer::undecided;
+  if (verdict.reason.empty()) verdict.reason = "no server deviates from its peers";
   return verdict;
 }
 

@@ -81,7 +81,7 @@ Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const Setup setup, choose(args));
   Parameters parameters(setup.detector->parameters);
   if (setup.profile && setup.detector->train) RETURN_IF_ERROR(parameters.set_all(setup.profile->parameters));
-  RETURN_IF_ERROR(apply_parameters(args.all("param"), parameters));
+  RETURN_IF_ERROR(apply_parameters(args.all("param"), *setup.detector, false, parameters));
   SeriesOptions options;
   options.exclude = args.all("exclude");
   options.since = args.get("since");

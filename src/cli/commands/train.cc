@@ -64,7 +64,7 @@ Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const DetectorInfo* detector, find_detector(args.get("detector")));
   if (!detector->train) return usage_error(cat(detector->name, " needs no training"));
   Parameters parameters(detector->parameters);
-  RETURN_IF_ERROR(apply_parameters(args.all("param"), parameters));
+  RETURN_IF_ERROR(apply_parameters(args.all("param"), *detector, true, parameters));
   ASSIGN_OR_RETURN(const std::vector<SeriesSet> runs, load_all(args, parameters.integer("cwnd_span")));
   ASSIGN_OR_RETURN(const Profile profile, detector->train(runs, parameters));
   RETURN_IF_ERROR(write_file_atomically(args.get("out"), format_profile(profile)));
