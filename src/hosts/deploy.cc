@@ -18,6 +18,7 @@ namespace culprit {
 namespace {
 
 constexpr size_t kMaxGreeting = 65536;  // more than this before the first answer is not a login greeting
+constexpr size_t kKeptGreeting = 1024;  // enough to explain why no answer came
 constexpr size_t kBlockBytes = 65536;   // as much as a pipe takes
 constexpr std::string_view kAnswer = "culprit-deploy ";
 
@@ -104,7 +105,10 @@ Result<DeployReader::State> DeployReader::read(std::string& bytes) {
     std::string line = bytes.substr(0, newline);
     bytes.erase(0, newline + 1);
     size_t at = line.find(kAnswer);  // a greeting without a newline may stand before it
-    if (at == std::string::npos) continue;
+    if (at == std::string::npos) {
+      if (skipped_.size() < kKeptGreeting) skipped_ += cat(line.substr(0, kKeptGreeting), "\n");
+      continue;
+    }
     std::string_view answer = trim(std::string_view(line).substr(at + kAnswer.size()));
     if (answer == "run") state_ = State::running;
     if (answer == "send") return State::send;

@@ -42,10 +42,12 @@ class DeployReader {
   // Takes the lines that are complete off `bytes`. State send: write the program's bytes to stdin, once.
   // Lines before the first answer are somebody's greeting (a .bashrc that prints) and are skipped.
   Result<State> read(std::string& bytes);
+  const std::string& skipped() const { return skipped_; }  // the beginning of those lines
 
  private:
   std::string machine_;
   State state_ = State::waiting;
+  std::string skipped_;
 };
 
 // What went wrong on the node after the connection stood, from the script's or the sampler's exit code and stderr.

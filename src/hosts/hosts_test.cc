@@ -184,6 +184,7 @@ TEST(DeployReader, SkipsGreetingsAndKeepsTheStream) {
   bytes += "culprit-deploy run\nstream\n";
   EXPECT_EQ(*reader.read(bytes), DeployReader::State::running);
   EXPECT_EQ(bytes, "stream\n");
+  EXPECT_EQ(reader.skipped(), "Welcome!\n");
 }
 
 TEST(DeployReader, EndlessNoiseIsAnError) {

@@ -12,11 +12,13 @@ namespace {
 
 constexpr std::string_view kMagic = "culprit-stream";
 constexpr size_t kMostPreambleBytes = 65536;  // a login shell may greet before we speak
+constexpr size_t kShownPreambleBytes = 300;
 constexpr size_t kMostSources = 64;
 constexpr size_t kMostColumns = 256;
 constexpr size_t kMostEnvironment = 1024;
-constexpr size_t kMostRows = 100'000;     // of one sample: 4096 flows and what else a node may have
-constexpr size_t kMostKeys = 50'000'000;  // 8 bytes each
+constexpr size_t kMostEnvironmentBytes = 256 << 10;  // it all goes into the manifest
+constexpr size_t kMostRows = 100'000;                // of one sample: 4096 flows and what else a node may have
+constexpr size_t kMostKeys = 50'000'000;             // 8 bytes each
 
 void append_number(std::string& out, int64_t value) {
   char text[24];
@@ -111,13 +113,17 @@ Status StreamParser::feed(std::string_view bytes, std::vector<StreamEvent>& even
   return Ok{};
 }
 
+std::string StreamParser::preamble() const {
+  std::string_view rest = began_ ? "" : trim(partial_);
+  return printable(cat(preamble_, preamble_.empty() || rest.empty() ? "" : " / ", rest), kShownPreambleBytes);
+}
+
 Status StreamParser::finish() {
   if (failed_) return error_;
   if (!began_) {
     failed_ = true;
-    std::string said = first_line_.empty() ? partial_ : first_line_;
-    error_ = input_error(said.empty() ? "the node's sampler wrote nothing"
-                                      : cat("the node's sampler did not start; instead came: ", printable(said)),
+    std::string said = preamble();
+    error_ = input_error(said.empty() ? "the sampler wrote nothing" : cat("instead of its stream came: ", said),
                          "run the same command by hand on the node");
     return error_;
   }
@@ -141,7 +147,8 @@ Status StreamParser::take_preamble(std::string_view line) {
     began_ = true;
     return Ok{};
   }
-  if (first_line_.empty()) first_line_ = printable(trim(line), 200);
+  if (!trim(line).empty() && preamble_.size() < kShownPreambleBytes)
+    preamble_ += cat(preamble_.empty() ? "" : " / ", trim(line).substr(0, kShownPreambleBytes));
   preamble_bytes_ += line.size() + 1;
   if (preamble_bytes_ > kMostPreambleBytes) return fail(cat("it does not begin with ", kMagic));
   return Ok{};
@@ -166,7 +173,9 @@ Status StreamParser::take_line(std::string_view line, std::vector<StreamEvent>& 
 Status StreamParser::take_env(std::string_view rest) {
   std::string key(next_word(rest));
   if (key.empty()) return fail("an env line has no key");
-  if (environment_.size() < kMostEnvironment) environment_[key] = trim(rest);
+  environment_bytes_ += key.size() + rest.size();
+  if (environment_.size() < kMostEnvironment && environment_bytes_ <= kMostEnvironmentBytes)
+    environment_[key] = trim(rest);
   return Ok{};
 }
 

@@ -39,6 +39,7 @@ class StreamParser {
   Status finish();
 
   bool began() const { return began_; }
+  std::string preamble() const;                            // what came before the header, or instead of it; shortened
   const std::string& version() const { return version_; }  // of the culprit-node that writes
   const std::map<std::string, std::string>& environment() const { return environment_; }
 
@@ -62,10 +63,11 @@ class StreamParser {
   bool failed_ = false;
   Error error_;
   std::string version_;
-  std::string partial_;     // the beginning of a line
-  std::string first_line_;  // what came instead of a header, for the error
+  std::string partial_;   // the beginning of a line
+  std::string preamble_;  // the beginning of what came before the header
   size_t preamble_bytes_ = 0;
   std::map<std::string, std::string> environment_;
+  size_t environment_bytes_ = 0;
   std::map<int64_t, RemoteSource> sources_;
   std::vector<const Source*> key_sources_;  // of key number i + 1
   Sample sample_;

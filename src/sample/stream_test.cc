@@ -79,11 +79,23 @@ TEST(Stream, AGreetingBeforeTheHeaderIsSkipped) {
 TEST(Stream, WhatCameInsteadIsShown) {
   StreamParser parser;
   std::vector<StreamEvent> events;
-  EXPECT_TRUE(parser.feed("sh: culprit-node: not found\n", events));
+  EXPECT_TRUE(parser.feed("Welcome!\n\nsh: culprit-node: not\x07 found\nlast", events));
+  EXPECT_EQ(parser.preamble(), "Welcome! / sh: culprit-node: not\\x07 found / last");
   Status status = parser.finish();
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().what, HasSubstr("culprit-node: not found"));
+  EXPECT_THAT(status.error().what, HasSubstr("culprit-node: not\\x07 found"));
   EXPECT_FALSE(StreamParser().finish());
+}
+
+TEST(Stream, TheEnvironmentIsBounded) {
+  StreamParser parser;
+  std::vector<StreamEvent> events;
+  ASSERT_TRUE(parser.feed("culprit-stream 1 0\nenv kernel 6.1.0\n", events));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(parser.feed(cat("env k", i, " ", std::string(60'000, 'x'), "\n"), events));
+  size_t bytes = 0;
+  for (const auto& [key, value] : parser.environment()) bytes += key.size() + value.size();
+  EXPECT_LT(bytes, 300'000u);
+  EXPECT_EQ(parser.environment().at("kernel"), "6.1.0");
 }
 
 TEST(Stream, AnotherVersionIsRefused) {

@@ -31,6 +31,7 @@ class ChildFeed : public Feed {
   void add_polls(std::vector<pollfd>& fds) const override;
   int64_t wait_ns(int64_t wall_ns, int64_t mono_ns) override;
   void turn(FeedSink& sink) override;
+  bool same_clock() const override { return runner_->same_machine(); }
   void finish() override { child_.in.reset(); }
 
  private:
@@ -48,6 +49,7 @@ class ChildFeed : public Feed {
   void ping();
   void take_pong(const StreamEvent& event, FeedSink& sink);
   void check_limits(FeedSink& sink);
+  Error with_what_came(Error why);
   void end(FeedSink& sink);
   void fail(FeedSink& sink, const Error& why);
 
@@ -236,11 +238,24 @@ void ChildFeed::write() {
 void ChildFeed::check_limits(FeedSink& sink) {
   int64_t now = monotonic_now_ns();
   if (state_ == State::deploying && now - state_since_ns_ > kStartLimit)
-    return fail(sink, system_error(cat(runner_->name(), " did not answer within ", format_duration(kStartLimit)), 0));
+    return fail(sink, with_what_came(system_error(
+                          cat(runner_->name(), " did not answer within ", format_duration(kStartLimit)), 0)));
   if (state_ == State::streaming && now - heard_ns_ > stuck_after(env_.interval_ns))
     fail(sink, system_error(cat("its sampler says nothing for ", format_duration(stuck_after(env_.interval_ns)),
                                 " and is started anew"),
                             0));
+}
+
+// Of a stream that never began, what the node printed instead often says more than the exit code.
+Error ChildFeed::with_what_came(Error why) {
+  if (parser_.began()) return why;
+  Status fed = Ok{};
+  if (deploy_) fed = parser_.feed(cat(deploy_->skipped(), output_), events_);
+  if (!fed || parser_.preamble().empty()) return why;
+  Status ended = parser_.finish();
+  why.what = cat(why.what, "; ", ended.error().what);
+  if (why.hint.empty()) why.hint = ended.error().hint;
+  return why;
 }
 
 // The stream is over: the process says why, if it ends soon.
@@ -251,7 +266,7 @@ void ChildFeed::end(FeedSink& sink) {
   if (!ended) child_.stop(0);
   if (child_.err.valid()) read_available(child_.err.get(), errors_, errors_.size() + kKeptStderr);
   Error why = runner_->explain(child_.exit_code(), errors_);
-  fail(sink, why.what.empty() ? explain_deploy(child_.exit_code(), errors_) : why);
+  fail(sink, why.what.empty() ? with_what_came(explain_deploy(child_.exit_code(), errors_)) : why);
 }
 
 void ChildFeed::fail(FeedSink& sink, const Error& why) {

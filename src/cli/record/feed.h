@@ -33,6 +33,7 @@ class Feed {
   virtual void add_polls(std::vector<pollfd>& fds) const = 0;
   virtual int64_t wait_ns(int64_t wall_ns, int64_t mono_ns) = 0;  // until it has something to do by itself
   virtual void turn(FeedSink& sink) = 0;                          // never blocks for long
+  virtual bool same_clock() const { return true; }                // otherwise on_clock will say how far it is off
   virtual void finish() {}                                        // asks the other side to end, without waiting
 };
 
