@@ -322,10 +322,7 @@ Status Recorder::run(const StopSignals& signals) {
 
 void Recorder::abandon() {
   console_.clear();
-  std::string path = writer_.path();
-  { RunWriter gone = std::move(writer_); }
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+  writer_.discard();
 }
 
 void Recorder::fill_manifest() {
