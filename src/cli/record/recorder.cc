@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <limits>
-#include <set>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -17,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/record/console.h"
 #include "cli/record/node_track.h"
+#include "cli/record/notes.h"
 #include "cli/record/registry.h"
 #include "cli/record/signals.h"
 #include "cli/record/summary.h"
@@ -31,6 +31,8 @@ namespace {
 constexpr int64_t kFirstSave = 3 * kNsPerSecond;  // by then every node that is well has said what it is
 constexpr int64_t kSavePeriod = 60 * kNsPerSecond;
 constexpr int64_t kDrift = 50 * kNsPerMs;  // a clock that moved this much against ours is worth a note
+
+constexpr size_t kMaxEnvironment = 2048;  // facts about a node
 
 struct NodeState {
   NodeTrack track;
@@ -106,8 +108,8 @@ class Recorder : public FeedSink {
   Console console_;
   std::vector<pollfd> polls_;
   std::vector<size_t> first_poll_;  // of each feed, and the end
-  std::set<std::string> said_;      // notes, each once
-  int64_t start_ns_;                // wall clock
+  Notes notes_;
+  int64_t start_ns_;  // wall clock
   int64_t first_sample_ns_ = std::numeric_limits<int64_t>::max();
   int64_t last_sample_ns_ = 0;
   int64_t start_mono_ns_;
@@ -128,6 +130,7 @@ Recorder::Recorder(const RecordPlan& plan, RunWriter writer, std::vector<std::un
       writer_(std::move(writer)),
       feeds_(std::move(feeds)),
       console_(plan.quiet),
+      notes_(feeds_.size()),
       start_ns_(writer_.manifest().start_ns),
       start_mono_ns_(monotonic_now_ns()),
       next_save_ns_(start_mono_ns_ + kFirstSave) {
@@ -148,10 +151,11 @@ void Recorder::event(int64_t t_ns, const std::string& node, const std::string& k
 }
 
 void Recorder::note(size_t node, const std::string& text) {
-  std::string whole = cat(name(node), ": ", printable(text, 300));
-  if (!said_.insert(whole).second) return;
+  std::optional<std::string> kept = notes_.take(node, text);
+  if (!kept) return;
+  std::string whole = cat(name(node), ": ", *kept);
   writer_.manifest().notes.push_back(whole);
-  event(wall_now_ns(), name(node), "note", printable(text, 300));
+  event(wall_now_ns(), name(node), "note", *kept);
   console_.line(cat("note: ", whole));
   manifest_changed_ = true;
 }
@@ -160,7 +164,9 @@ void Recorder::on_connected(size_t node, const std::map<std::string, std::string
   writer_.reset_keys(node);
   nodes_[node].summary.restart();
   NodeReport& report = writer_.manifest().nodes[node];
-  for (const auto& [key, value] : environment) report.environment[key] = value;
+  for (const auto& [key, value] : environment)
+    if (report.environment.size() < kMaxEnvironment || report.environment.contains(key))
+      report.environment[key] = value;
   manifest_changed_ = true;
 }
 
