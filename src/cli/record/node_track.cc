@@ -1,14 +1,17 @@
 #include "cli/record/node_track.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/record/timing.h"
+#include "store/run_schema.h"
 
 namespace culprit {
 
 namespace {
 constexpr int64_t kGapTicks = 2;  // one missed tick is counted; two in a row are a gap worth an event
-}
+}  // namespace
 
 std::string gap_text(const Gap& gap) {
   return cat(gap.ticks, gap.ticks == 1 ? " tick" : " ticks", " without samples until ", format_time(gap.to_ns), ": ",
@@ -24,13 +27,26 @@ std::optional<Gap> NodeTrack::close_gap(int64_t from_ns, int64_t to_ns, int64_t 
   return gap;
 }
 
-std::optional<Gap> NodeTrack::sample(int64_t t_ns, int64_t mono_ns) {
+void NodeTrack::set_clock(int64_t offset_ns) {
+  offset_ns_ = offset_ns;
+  clock_known_ = true;
+}
+
+int64_t NodeTrack::our_time(int64_t t_ns) const {
+  int64_t ours = 0;
+  if (__builtin_sub_overflow(t_ns, offset_ns_, &ours)) return t_ns < 0 ? 0 : kMaxTimeNs;
+  return std::clamp<int64_t>(ours, 0, kMaxTimeNs);
+}
+
+std::optional<Gap> NodeTrack::sample(int64_t t_ns, int64_t wall_ns, int64_t mono_ns) {
+  // Until the clock is measured, its first sample is taken for just made: wrong by the way here, not by minutes.
+  if (!clock_known_ && samples_ == 0) offset_ns_ = t_ns - wall_ns;
   std::optional<Gap> gap;
   // Before its first sample a node is only late when it was said to be: connecting takes its time.
   if (samples_ > 0)
-    gap = close_gap(last_ns_, t_ns, missing_ticks(last_ns_, t_ns, interval_ns_));
+    gap = close_gap(our_time(last_ns_), our_time(t_ns), missing_ticks(last_ns_, t_ns, interval_ns_));
   else if (silent())
-    gap = close_gap(start_ns_, t_ns, missing_ticks(start_ns_, t_ns, interval_ns_));
+    gap = close_gap(start_ns_, our_time(t_ns), missing_ticks(start_ns_, our_time(t_ns), interval_ns_));
   ++samples_;
   last_ns_ = t_ns;
   last_mono_ns_ = mono_ns;
@@ -45,7 +61,7 @@ bool NodeTrack::lost(const std::string& reason) {
 
 std::optional<Gap> NodeTrack::finish(int64_t end_ns) {
   if (!silent()) return std::nullopt;
-  int64_t from = samples_ > 0 ? last_ns_ : start_ns_;
+  int64_t from = samples_ > 0 ? our_time(last_ns_) : start_ns_;
   return close_gap(from, end_ns, missing_ticks(from, end_ns, interval_ns_));
 }
 

@@ -18,10 +18,16 @@ std::string gap_text(const Gap& gap);  // "12 ticks without samples until 2026-1
 
 class NodeTrack {
  public:
-  NodeTrack(int64_t start_ns, int64_t interval_ns) : start_ns_(start_ns), interval_ns_(interval_ns) {}
+  // `same_clock`: the node's clock is ours. Otherwise its offset is measured by and by.
+  NodeTrack(int64_t start_ns, int64_t interval_ns, bool same_clock = true)
+      : start_ns_(start_ns), interval_ns_(interval_ns), clock_known_(same_clock) {}
 
-  // Times are ours (a node's clock offset is taken off before). Returns the gap that this sample ends.
-  std::optional<Gap> sample(int64_t t_ns, int64_t mono_ns);
+  // A sample of the node's time `t_ns` came now, at `wall_ns` and `mono_ns` of ours. Returns the gap that it ends.
+  // Ticks between two samples are counted on the node's own clock, on which they are taken: so nothing seems to be
+  // missing when its offset becomes known or is corrected.
+  std::optional<Gap> sample(int64_t t_ns, int64_t wall_ns, int64_t mono_ns);
+  void set_clock(int64_t offset_ns);     // the node's clock minus ours
+  int64_t our_time(int64_t t_ns) const;  // of a node's time; never negative, because no time in a run is
   // The node is silent, and why. The first reason of a silence counts: what follows are its consequences.
   // Returns true when it was not silent before.
   bool lost(const std::string& reason);
@@ -40,7 +46,9 @@ class NodeTrack {
 
   int64_t start_ns_;
   int64_t interval_ns_;
-  int64_t last_ns_ = 0;
+  bool clock_known_;
+  int64_t offset_ns_ = 0;
+  int64_t last_ns_ = 0;  // the node's time
   int64_t last_mono_ns_ = 0;
   int64_t samples_ = 0;
   int64_t lost_ticks_ = 0;

@@ -19,7 +19,7 @@ constexpr int64_t kSecond = kNsPerSecond;
 TEST(NodeTrack, NothingIsMissingWhenEveryTickCame) {
   NodeTrack track(100 * kSecond, kSecond);
   for (int64_t t = 103; t < 110; ++t)
-    EXPECT_FALSE(track.sample(t * kSecond + 2 * kNsPerMs, t));  // it began late: no gap
+    EXPECT_FALSE(track.sample(t * kSecond + 2 * kNsPerMs, t * kSecond, t));  // it began late: no gap
   EXPECT_EQ(track.samples(), 7);
   EXPECT_EQ(track.lost_ticks(), 0);
   EXPECT_FALSE(track.finish(200 * kSecond));
@@ -27,11 +27,11 @@ TEST(NodeTrack, NothingIsMissingWhenEveryTickCame) {
 
 TEST(NodeTrack, OneMissedTickIsCountedTwoAreAGap) {
   NodeTrack track(0, kSecond);
-  EXPECT_FALSE(track.sample(10 * kSecond, 1));
-  EXPECT_FALSE(track.sample(12 * kSecond, 2));
+  EXPECT_FALSE(track.sample(10 * kSecond, 10 * kSecond, 1));
+  EXPECT_FALSE(track.sample(12 * kSecond, 12 * kSecond, 2));
   EXPECT_EQ(track.lost_ticks(), 1);
   EXPECT_EQ(track.gaps(), 0);
-  auto gap = track.sample(15 * kSecond, 3);
+  auto gap = track.sample(15 * kSecond, 15 * kSecond, 3);
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->from_ns, 12 * kSecond);
   EXPECT_EQ(gap->to_ns, 15 * kSecond);
@@ -42,11 +42,11 @@ TEST(NodeTrack, OneMissedTickIsCountedTwoAreAGap) {
 
 TEST(NodeTrack, TheFirstReasonOfASilenceIsKept) {
   NodeTrack track(0, kSecond);
-  EXPECT_FALSE(track.sample(10 * kSecond, 1));
+  EXPECT_FALSE(track.sample(10 * kSecond, 10 * kSecond, 1));
   EXPECT_TRUE(track.lost("the cable"));
   EXPECT_FALSE(track.lost("connection refused"));
   EXPECT_TRUE(track.silent());
-  auto gap = track.sample(20 * kSecond, 2);
+  auto gap = track.sample(20 * kSecond, 20 * kSecond, 2);
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->reason, "the cable");
   EXPECT_EQ(gap->ticks, 9);
@@ -56,9 +56,9 @@ TEST(NodeTrack, TheFirstReasonOfASilenceIsKept) {
 
 TEST(NodeTrack, AReconnectWithinATickIsStillAGap) {
   NodeTrack track(0, kSecond);
-  EXPECT_FALSE(track.sample(10 * kSecond, 1));
+  EXPECT_FALSE(track.sample(10 * kSecond, 10 * kSecond, 1));
   EXPECT_TRUE(track.lost("restarted"));
-  auto gap = track.sample(11 * kSecond, 2);
+  auto gap = track.sample(11 * kSecond, 11 * kSecond, 2);
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->ticks, 0);
 }
@@ -75,9 +75,56 @@ TEST(NodeTrack, ANodeThatNeverCameIsAGapFromTheStart) {
 
 TEST(NodeTrack, AClockThatIsSetBackLosesNothing) {
   NodeTrack track(0, kSecond);
-  EXPECT_FALSE(track.sample(100 * kSecond, 1));
-  EXPECT_FALSE(track.sample(50 * kSecond, 2));
+  EXPECT_FALSE(track.sample(100 * kSecond, 100 * kSecond, 1));
+  EXPECT_FALSE(track.sample(50 * kSecond, 50 * kSecond, 2));
   EXPECT_EQ(track.lost_ticks(), 0);
+}
+
+constexpr int64_t kNow = 1'794'000'000 * kSecond;
+
+TEST(NodeTrack, AnUnknownClockIsNoGapWhenItBecomesKnown) {
+  for (int64_t offset : {-120 * kSecond, 120 * kSecond, -kNow, int64_t{300 * kNsPerMs}}) {
+    NodeTrack track(kNow, kSecond, false);
+    for (int64_t t = 3; t < 6; ++t) EXPECT_FALSE(track.sample(kNow + offset + t * kSecond, kNow + t * kSecond, t));
+    EXPECT_EQ(track.our_time(kNow + offset), kNow);  // as if the first sample had taken no time to arrive
+    track.set_clock(offset - 4 * kNsPerMs);
+    EXPECT_EQ(track.our_time(kNow + offset), kNow + 4 * kNsPerMs);
+    for (int64_t t = 6; t < 9; ++t) EXPECT_FALSE(track.sample(kNow + offset + t * kSecond, kNow + t * kSecond, t));
+    EXPECT_EQ(track.lost_ticks(), 0) << offset;
+  }
+}
+
+TEST(NodeTrack, GapsOfAnotherClockAreInOurTime) {
+  NodeTrack track(kNow, kSecond, false);
+  EXPECT_TRUE(track.lost("late"));
+  auto late = track.sample(130 * kSecond, kNow + 10 * kSecond, 1);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->from_ns, kNow);
+  EXPECT_EQ(late->to_ns, kNow + 10 * kSecond);
+  EXPECT_EQ(late->ticks, 9);
+  EXPECT_TRUE(track.lost("gone"));
+  auto gone = track.finish(kNow + 20 * kSecond);
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->from_ns, kNow + 10 * kSecond);
+  EXPECT_EQ(gone->ticks, 9);
+}
+
+TEST(NodeTrack, TicksAreThoseOfTheNodesClock) {
+  NodeTrack track(kNow, kSecond, false);
+  track.set_clock(kSecond / 2);  // in our time its ticks lie on the edge, where a little jitter rounds up or down
+  for (int64_t t = 1; t < 9; ++t) {
+    int64_t jitter = (t % 2) * 5 * kNsPerMs;
+    EXPECT_FALSE(track.sample(kNow + t * kSecond + jitter - 2 * kNsPerMs, kNow, t));
+  }
+  EXPECT_EQ(track.lost_ticks(), 0);
+}
+
+TEST(NodeTrack, NoTimeIsImpossible) {
+  NodeTrack track(kNow, kSecond, false);
+  track.set_clock(int64_t{1} << 61);
+  EXPECT_EQ(track.our_time(5), 0);
+  track.set_clock(-(int64_t{1} << 62));
+  EXPECT_EQ(track.our_time(int64_t{1} << 62), int64_t{1} << 62);
 }
 
 TEST(Progress, SaysWhoIsSilent) {

@@ -22,6 +22,7 @@
 #include "cli/record/summary.h"
 #include "cli/record/timing.h"
 #include "sample/sampler.h"
+#include "store/run_schema.h"
 #include "store/run_writer.h"
 
 namespace culprit {
@@ -30,16 +31,15 @@ namespace {
 
 constexpr int64_t kFirstSave = 3 * kNsPerSecond;  // by then every node that is well has said what it is
 constexpr int64_t kSavePeriod = 60 * kNsPerSecond;
-constexpr int64_t kDrift = 50 * kNsPerMs;  // a clock that moved this much against ours is worth a note
-
-constexpr size_t kMaxEnvironment = 2048;  // facts about a node
+constexpr int64_t kDrift = 50 * kNsPerMs;         // a clock that moved this much against ours is worth a note
+constexpr int64_t kMaxOffset = kMaxOffsetNs - 1;  // so that two of them can be subtracted
+constexpr size_t kMaxEnvironment = 2048;          // facts about a node
 
 struct NodeState {
   NodeTrack track;
   NodeSummary summary;
   bool failed = false;  // its first attempt, so that we need not wait for it
   int64_t cost_ns = 0;
-  int64_t offset_ns = 0;
   bool drift_noted = false;
 };
 
@@ -58,6 +58,10 @@ int64_t own_rss_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return int64_t{usage.ru_maxrss} * 1024;
+}
+
+bool usable(const ClockOffset& clock) {
+  return clock.offset_ns >= -kMaxOffset && clock.offset_ns <= kMaxOffset;
 }
 
 // Three descriptors a node: the usual limit of 1024 would end at some 300 nodes.
@@ -93,8 +97,8 @@ class Recorder : public FeedSink {
   void commit_if_due(bool now);
   void save_manifest_if_due();
   void check_limits(const StopSignals& signals);
-  // --for begins with the first sample: connecting is not recording. The last tick's samples still arrive.
-  int64_t over_ns() const { return first_sample_ns_ + plan_.for_ns + commit_within(plan_.interval_ns); }
+  // --for begins when the first sample arrives: connecting is not recording. The last tick's samples still arrive.
+  int64_t over_ns() const { return first_mono_ns_ + plan_.for_ns + commit_within(plan_.interval_ns); }
   bool nobody_answers() const;
   Error nobody_error() const;
   Progress progress() const;
@@ -112,6 +116,7 @@ class Recorder : public FeedSink {
   int64_t start_ns_;  // wall clock
   int64_t first_sample_ns_ = std::numeric_limits<int64_t>::max();
   int64_t last_sample_ns_ = 0;
+  int64_t first_mono_ns_ = 0;  // when the first sample arrived: no clock that is set moves the end
   int64_t start_mono_ns_;
   int64_t end_ns_ = 0;
   int64_t samples_ = 0;
@@ -134,7 +139,7 @@ Recorder::Recorder(const RecordPlan& plan, RunWriter writer, std::vector<std::un
       start_ns_(writer_.manifest().start_ns),
       start_mono_ns_(monotonic_now_ns()),
       next_save_ns_(start_mono_ns_ + kFirstSave) {
-  for (size_t i = 0; i < feeds_.size(); ++i) nodes_.push_back({NodeTrack(start_ns_, plan.interval_ns), {}});
+  for (const auto& feed : feeds_) nodes_.push_back({NodeTrack(start_ns_, plan.interval_ns, feed->same_clock()), {}});
 }
 
 // A full disk ends the recording; any other failure to write too, but it is said.
@@ -146,7 +151,7 @@ void Recorder::keep(const Status& status) {
 }
 
 void Recorder::event(int64_t t_ns, const std::string& node, const std::string& kind, const std::string& text) {
-  keep(writer_.add_event({t_ns, node, kind, text}));
+  keep(writer_.add_event({std::max<int64_t>(0, t_ns), node, kind, text}));  // readers refuse a negative time
   if (pending_since_ns_ == 0) pending_since_ns_ = monotonic_now_ns();
 }
 
@@ -177,8 +182,7 @@ void Recorder::on_sample(size_t node, const Sample& sample) {
     return note(node, cat("a sample was refused: ", added.error().what));
   keep(added);
   bool was_silent = state.track.silent();
-  int64_t t_ns = sample.t_ns - state.offset_ns;
-  if (auto gap = state.track.sample(t_ns, monotonic_now_ns())) {
+  if (auto gap = state.track.sample(sample.t_ns, wall_now_ns(), monotonic_now_ns())) {
     event(gap->from_ns, name(node), "gap", gap_text(*gap));
     if (was_silent)
       console_.line(
@@ -188,9 +192,9 @@ void Recorder::on_sample(size_t node, const Sample& sample) {
   state.cost_ns += sample.cost_ns;
   if (plan_.summary) state.summary.add(sample);
   for (const std::string& text : sample.notes) note(node, text);
-  first_sample_ns_ = std::min(first_sample_ns_, t_ns);
-  last_sample_ns_ = std::max(last_sample_ns_, t_ns);
-  ++samples_;
+  first_sample_ns_ = std::min(first_sample_ns_, state.track.our_time(sample.t_ns));
+  last_sample_ns_ = std::max(last_sample_ns_, state.track.our_time(sample.t_ns));
+  if (samples_++ == 0) first_mono_ns_ = monotonic_now_ns();
   ++fresh_samples_;
   if (pending_since_ns_ == 0) pending_since_ns_ = monotonic_now_ns();
 }
@@ -208,13 +212,15 @@ void Recorder::on_lost(size_t node, const Error& why) {
 }
 
 void Recorder::on_clock(size_t node, const ClockOffset& offset, const ClockOffset& first) {
+  if (!usable(offset)) return note(node, "its clock is more than a century off: its times cannot be corrected");
   NodeReport& report = writer_.manifest().nodes[node];
   report.clock_offset_ns = offset.offset_ns;
   report.clock_uncertainty_ns = std::max<int64_t>(1, offset.uncertainty_ns);  // 0 would say: the same clock
-  nodes_[node].offset_ns = offset.offset_ns;
+  nodes_[node].track.set_clock(offset.offset_ns);
   manifest_changed_ = true;
+  if (nodes_[node].drift_noted || !usable(first)) return;
   int64_t moved = offset.offset_ns - first.offset_ns;
-  if (nodes_[node].drift_noted || std::abs(moved) < kDrift + offset.uncertainty_ns + first.uncertainty_ns) return;
+  if (std::abs(moved) < kDrift + offset.uncertainty_ns + first.uncertainty_ns) return;
   nodes_[node].drift_noted = true;
   note(node, cat("its clock moved by ", format_duration(moved), " against ours during the recording"));
 }
@@ -267,7 +273,7 @@ void Recorder::check_limits(const StopSignals& signals) {
     stopped_ = "asked";
   else if (plan_.max_bytes > 0 && size_bytes_ >= plan_.max_bytes)
     stopped_ = "max-size";
-  else if (plan_.for_ns > 0 && samples_ > 0 && wall_now_ns() >= over_ns())
+  else if (plan_.for_ns > 0 && samples_ > 0 && monotonic_now_ns() >= over_ns())
     stopped_ = "time over";
 }
 
@@ -284,7 +290,7 @@ int64_t Recorder::wait_ns() {
   int64_t wait = kNsPerSecond;  // silence and a wall clock that was set are noticed within a second
   for (const auto& feed : feeds_) wait = std::min(wait, feed->wait_ns(wall, mono));
   if (pending_since_ns_ > 0) wait = std::min(wait, pending_since_ns_ + commit_within(plan_.interval_ns) - mono);
-  if (plan_.for_ns > 0 && samples_ > 0) wait = std::min(wait, over_ns() - wall);
+  if (plan_.for_ns > 0 && samples_ > 0) wait = std::min(wait, over_ns() - mono);
   if (console_.next_progress_ns() > 0) wait = std::min(wait, console_.next_progress_ns() - mono);
   return std::max<int64_t>(0, wait);
 }
