@@ -59,6 +59,7 @@ std::vector<Flag> find_congestion(const std::vector<Series>& shares, size_t serv
     flag.anomalous = {{first, t}};
     flag.windows = flag.windows_judged = static_cast<int>(t - first);
     flag.end = t;
+    flag.per_tick = true;
     flag.open = std::all_of(share.begin() + static_cast<std::ptrdiff_t>(t), share.end(), is_missing);
     flags.push_back(std::move(flag));
   }

@@ -279,7 +279,7 @@ TEST(Rule15, AnIdleFileSystemIsNotHealthy) {
 
 TEST(Rule15, TooShortIsUndecided) {
   const Profile profile = trained(healthy_runs());
-  EXPECT_EQ(fast10(healthy(5, 127, 1), &profile).reason, "too short");
+  EXPECT_EQ(fast10(healthy(5, 127, 1), &profile).reason, "the run has 127 ticks, a verdict needs 128");
 }
 
 TEST(Fast10, UsesTheMetricsThereAre) {
@@ -291,6 +291,29 @@ TEST(Fast10, UsesTheMetricsThereAre) {
   ASSERT_EQ(verdict.culprits.size(), 1u);
   EXPECT_EQ(verdict.culprits[0].server, "s3");
   EXPECT_EQ(verdict.not_judged.size(), 6u);  // the other indicting metrics
+}
+
+TEST(Fast10, WithoutThroughputItDoesNotClaimThatItIsTheSame) {
+  const Profile profile = trained(healthy_runs());
+  SeriesSet set = faulty(Metric::await, 2, 60);
+  EXPECT_THAT(fast10(set, &profile).culprits.at(0).why, testing::HasSubstr("as much as its peers"));
+  set.by_metric[static_cast<size_t>(Metric::rd_sec)].clear();
+  EXPECT_THAT(fast10(set, &profile).culprits.at(0).why, testing::HasSubstr("not judged"));
+}
+
+TEST(Fast10, AFaultThatHasJustBegunIsNoted) {
+  const Profile profile = trained(healthy_runs());
+  SeriesSet set = healthy(5, 224, 60);  // windows end at 64, 96, ... 224
+  fill(set, Metric::await, 1, 60, 0.1, 61, 150);
+  const Verdict verdict = fast10(set, &profile, {{"k", 5}});
+  EXPECT_EQ(verdict.answer, Answer::healthy);
+  EXPECT_THAT(verdict.notes, testing::Contains(testing::HasSubstr("s2 deviates in the last")));
+}
+
+TEST(Fast10, AProfileOfAnotherIntervalDecidesNothing) {
+  Profile profile = trained(healthy_runs());
+  profile.interval_ns /= 10;
+  EXPECT_EQ(fast10(faulty(Metric::await, 2, 60), &profile).answer, Answer::undecided);
 }
 
 TEST(Fast10, TwoCulpritsAtOnce) {

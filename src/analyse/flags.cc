@@ -97,6 +97,14 @@ std::vector<Flag> find_flags(const PeerTable& table, size_t server, const Thresh
   return flags;
 }
 
+size_t deviating_at_the_end(const PeerTable& table, size_t server, const Threshold& threshold) {
+  size_t count = 0;
+  for (auto cells = table.windows.rbegin(); cells != table.windows.rend() && deviates((*cells)[server], threshold);
+       ++cells)
+    ++count;
+  return count;
+}
+
 Coverage coverage(const PeerTable& table, size_t server, size_t k) {
   Coverage out;
   std::vector<bool> unknown;

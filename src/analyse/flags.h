@@ -29,6 +29,9 @@ bool majority_persists(const std::vector<bool>& windows, size_t k);
 // All maximal flagged times of one server in one metric.
 std::vector<Flag> find_flags(const PeerTable& table, size_t server, const Threshold& threshold, size_t k);
 
+// How many windows at the very end deviate without a break.
+size_t deviating_at_the_end(const PeerTable& table, size_t server, const Threshold& threshold);
+
 // How well a server could be judged in a metric.
 struct Coverage {
   size_t windows = 0;

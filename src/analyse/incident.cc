@@ -4,7 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "analyse/activity.h"
 #include "analyse/checklist.h"
 #include "analyse/windows.h"
 
@@ -46,6 +45,7 @@ bool weigh(const SeriesSet& series, Metric metric, size_t server, const std::vec
   out.peers_low = *std::min_element(peers.begin(), peers.end());
   out.peers_high = *std::max_element(peers.begin(), peers.end());
   out.peers_median = median_of(peers);
+  out.peers = static_cast<int>(peers.size());
   return true;
 }
 
@@ -57,11 +57,12 @@ Evidence convict(const SeriesSet& series, const std::vector<const Flag*>& flags)
     mark(ticks, flag->anomalous);
     evidence.windows += flag->windows;
     evidence.windows_judged += flag->windows_judged;
-    const bool worse = is_cwnd(flag->metric) ? flag->distance < evidence.distance : flag->distance > evidence.distance;
+    const bool worse = flag->per_tick ? flag->distance < evidence.distance : flag->distance > evidence.distance;
     if (flag == flags.front() || worse) evidence.distance = flag->distance;
     evidence.threshold = flag->threshold;
+    evidence.per_tick = flag->per_tick;
   }
-  if (is_cwnd(flags[0]->metric))  // judged in every tick: those between two flags were judged, too
+  if (flags[0]->per_tick)  // judged in every tick: those between two flags were judged, too
     evidence.windows_judged = static_cast<int>(flags.back()->flagged.second - flags[0]->flagged.first);
   evidence.indicting = true;
   weigh(series, flags[0]->metric, flags[0]->server, ticks, evidence);

@@ -21,6 +21,7 @@ struct Flag {
   size_t end = 0;                    // the fault's, as far as this metric knows
   bool open = false;                 // nothing that was judged later was normal: it may not have ended
   std::vector<TickRange> anomalous;  // the windows (ticks for cwnd) that convicted
+  bool per_tick = false;             // they are ticks, not windows
   int windows = 0;                   // how many of them
   int windows_judged = 0;            // of how many
   double distance = 0;

@@ -63,10 +63,10 @@ Status choose_range(Frame& frame, const SeriesOptions& options) {
   if (first > last) return Ok{};  // no samples: no ticks
   ASSIGN_OR_RETURN(const int64_t since, resolve_time(options.since, first, first));
   ASSIGN_OR_RETURN(const int64_t until, resolve_time(options.until, first, last));
-  if (since > until) return usage_error("--since lies after --until");
-  if (since > last || until < first)
-    return usage_error("no sample lies between --since and --until",
-                       cat("the run has ", format_time(first), " to ", format_time(last)));
+  if (since > until || since > last || until < first)
+    return usage_error(
+        "no sample lies between --since and --until",
+        cat("the run has ", format_time(first), " to ", format_time(last), "; +60s counts from its start"));
   first = std::max(first, since);
   last = std::min(last, until);
   frame.first_tick = nearest(first, out.interval_ns);
@@ -171,7 +171,7 @@ std::vector<bool> summed_keys(Frame& frame, std::string_view source, Resource re
     const bool listed = lists && (is_named(list, key) || (!found[key.node] && source != "value"));
     const bool repeats = listed ? below.count({key.node, key.name}) > 0 : repeats_others(key);
     summed[key.id] = key.name.empty() || ((listed || !lists) && !repeats);
-    if (repeats && (listed || !lists) && frame.server_of_node[key.node] != kNoServer)
+    if (repeats && key.name != "lo" && (listed || !lists) && frame.server_of_node[key.node] != kNoServer)
       frame.note(cat(key.name, listed ? " is part of another disk that is named, too, and is not counted twice"
                                       : " is stacked on other devices and is not counted twice"));
   }

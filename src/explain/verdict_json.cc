@@ -16,8 +16,10 @@ Json to_json(const Evidence& e) {
               {"peers_low", e.peers_low},
               {"peers_median", e.peers_median},
               {"peers_high", e.peers_high},
+              {"peers", e.peers},
               {"indicting", e.indicting}};
   if (e.indicting) {
+    out["per_tick"] = e.per_tick;
     out["windows"] = e.windows;
     out["windows_judged"] = e.windows_judged;
     out["distance"] = e.distance;

@@ -39,6 +39,19 @@ constexpr Phrase kPhrases[] = {
     {"txpck", "it sends"},
 };
 
+struct Advice {
+  const char* cause;
+  const char* text;
+};
+
+// Where an admin would look next.
+constexpr Advice kAdvice[] = {
+    {"disk-hog", "who reads and writes there (pidstat -d 1, iotop), cron jobs, RAID checks, backups"},
+    {"disk-busy", "the disk itself (smartctl -a, dmesg), its controller's patrol reads, others that share it"},
+    {"network-hog", "who talks to whom (ss -tinp, nethogs), backups, a flood from outside"},
+    {"packet-loss", "its link (ethtool -S, ip -s link), cable and switch port, nstat -az TcpRetransSegs"},
+};
+
 std::string phrase(const std::string& metric) {
   for (const Phrase& row : kPhrases)
     if (metric == row.metric) return row.text;
@@ -52,6 +65,7 @@ std::string plain(double value) {
 }
 
 std::string rate(double bytes) {
+  if (std::fabs(bytes) < 1) bytes = 0;  // what differences of large numbers leave
   if (std::fabs(bytes) >= 1e6) return plain(bytes / 1e6) + " MB/s";
   return std::fabs(bytes) >= 1e3 ? plain(bytes / 1e3) + " kB/s" : plain(bytes) + " B/s";
 }
@@ -64,7 +78,7 @@ std::string range_text(double low, double high, const std::string& unit) {
   const size_t cut_a = a.find(' ');
   const size_t cut_b = b.find(' ');
   if (cut_a != std::string::npos && cut_b != std::string::npos && a.substr(cut_a) == b.substr(cut_b))
-    return a.substr(0, cut_a) + "-" + b;
+    return low < 0 ? a + " to " + b : a.substr(0, cut_a) + "-" + b;
   return a + " to " + b;
 }
 
@@ -73,17 +87,20 @@ bool outside(const Evidence& e) {
   return e.value < e.peers_low || e.value > e.peers_high;
 }
 
-std::string accusation_text(const Accusation& culprit, size_t peers) {
+std::string accusation_text(const Accusation& culprit) {
   std::string out = fmt::format("{} is at fault ({}, {}): {}.\n", culprit.server, culprit.resource, culprit.cause,
-                                evidence_text(culprit.evidence.front(), peers));
+                                evidence_text(culprit.evidence.front()));
   for (size_t i = 1; i < culprit.evidence.size(); ++i)
-    if (culprit.evidence[i].indicting) out += fmt::format("  also: {}\n", evidence_text(culprit.evidence[i], peers));
+    if (culprit.evidence[i].indicting) out += fmt::format("  also: {}\n", evidence_text(culprit.evidence[i]));
   for (const Evidence& evidence : culprit.evidence)
-    if (!evidence.indicting && outside(evidence)) out += fmt::format("  beside: {}\n", evidence_text(evidence, peers));
+    if (!evidence.indicting && outside(evidence)) out += fmt::format("  beside: {}\n", evidence_text(evidence));
   out +=
       fmt::format("  began between {} and {}", format_time(culprit.onset_from_ns), format_time(culprit.onset_until_ns));
   out += culprit.end_ns ? fmt::format(", over by about {}\n", format_time(culprit.end_ns)) : ", still so at the end\n";
-  if (culprit.step) out += fmt::format("  decided by step {} of the checklist: {}\n", culprit.step, culprit.why);
+  if (culprit.step)
+    out += fmt::format("  decided by step {} of the checklist (docs/fast10.md): {}\n", culprit.step, culprit.why);
+  for (const Advice& row : kAdvice)
+    if (culprit.cause == row.cause) out += fmt::format("  to look at on {}: {}\n", culprit.server, row.text);
   return out;
 }
 
@@ -123,28 +140,27 @@ std::string value_text(double value, const std::string& unit) {
   return plain(value) + " " + unit;
 }
 
-std::string evidence_text(const Evidence& e, size_t peers) {
+std::string evidence_text(const Evidence& e) {
   std::string out = fmt::format("{} {} there, {} on its {} peers", phrase(e.metric), value_text(e.value, e.unit),
-                                range_text(e.peers_low, e.peers_high, e.unit), peers);
+                                range_text(e.peers_low, e.peers_high, e.unit), e.peers);
   if (!e.indicting) return out;
-  const bool ticks = e.metric.starts_with("cwnd");
-  return out + fmt::format(", in {} of {} {} ({})", e.windows, e.windows_judged, ticks ? "ticks" : "windows", e.metric);
+  return out +
+         fmt::format(", in {} of {} {} ({})", e.windows, e.windows_judged, e.per_tick ? "ticks" : "windows", e.metric);
 }
 
 std::string verdict_text(const Verdict& verdict) {
   std::string out = headline(verdict);
-  const size_t peers = verdict.servers.empty() ? 0 : verdict.servers.size() - 1;
   for (size_t i = 0; i < std::min(kMostShown, verdict.culprits.size()); ++i)
-    out += accusation_text(verdict.culprits[i], peers);
+    out += accusation_text(verdict.culprits[i]);
   if (verdict.culprits.size() > kMostShown)
     out += fmt::format("and {} more, which --json lists\n", verdict.culprits.size() - kMostShown);
   out += not_judged_text(verdict);
   if (verdict.partial) out += "note: the run is partial: its recorder did not close it, the last tick may be missing\n";
   if (verdict.origin == "simulated") out += "note: the run is simulated, which is no evidence of accuracy\n";
   for (const std::string& note : verdict.notes) out += fmt::format("note: {}\n", note);
-  out += fmt::format("{} looked at {} servers over {} ticks of {}, {} to {}\n", verdict.detector,
-                     verdict.servers.size(), verdict.ticks, format_duration(verdict.interval_ns),
-                     format_time(verdict.from_ns), format_time(verdict.until_ns));
+  out += fmt::format("{} looked at {} server{} over {} ticks of {}, {} to {}\n", verdict.detector,
+                     verdict.servers.size(), verdict.servers.size() == 1 ? "" : "s", verdict.ticks,
+                     format_duration(verdict.interval_ns), format_time(verdict.from_ns), format_time(verdict.until_ns));
   return out;
 }
 

@@ -12,8 +12,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 Verdict culprit_verdict() {
-  Evidence await{"await", "ms", true, 41, 3.1, 3.3, 3.6, 34, 36, 8.9, 2.4};
-  Evidence util{"util", "%", false, 99, 35, 36, 38};
+  Evidence await{"await", "ms", true, 41, 3.1, 3.3, 3.6, 34, 36, 8.9, 2.4, 7};
+  Evidence util{"util", "%", false, 99, 35, 36, 38, 0, 0, 0, 0, 7};
   Evidence tps{"tps", "requests/s", false, 36, 35, 36, 38};
   Accusation s3{"s3", "disk", "disk-busy",       2, "await alone", 1'767'225'600'000'000'000, 1'767'225'664'000'000'000,
                 0,    0.94,   {await, util, tps}};

@@ -16,10 +16,12 @@ struct Evidence {
   double peers_low = 0;    // the lowest, median and highest mean of the other servers
   double peers_median = 0;
   double peers_high = 0;
-  int windows = 0;  // anomalous ones (ticks for cwnd)
+  int windows = 0;  // anomalous ones
   int windows_judged = 0;
   double distance = 0;  // the largest that more than half of the peers exceeded; cwnd: the lowest share of the median
   double threshold = 0;
+  int peers = 0;          // how many of the others had a value
+  bool per_tick = false;  // `windows` counts ticks
 };
 
 struct Accusation {

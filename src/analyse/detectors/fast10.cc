@@ -13,6 +13,7 @@
 #include "analyse/detector.h"
 #include "analyse/flags.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace culprit {
 
@@ -170,6 +171,7 @@ struct Findings {
   bool undecided = false;  // some active metric or server could not be judged at all
   bool judged = false;     // somebody was, in something
   std::vector<NotJudged> not_judged;
+  std::vector<std::string> notes;
 };
 
 void skip(Findings& findings, std::string server, Metric metric, std::string reason) {
@@ -228,6 +230,10 @@ void judge_histogram(const SeriesSet& series, Metric metric, PeerTable table, co
       findings.flags.push_back(std::move(flag));
     }
     if (!flags.empty()) continue;
+    if (const size_t last = deviating_at_the_end(table, i, thresholds[i]); last > 0)
+      findings.notes.push_back(cat(series.servers[i], " deviates in the last ", last,
+                                   last == 1 ? " window" : " windows", " (", info(metric).name,
+                                   "), too few to convict it: look again with more data"));
     note_coverage(table, i, series.servers[i], metric, k, findings);
     if (thresholds[i].weak && table.ever_active())
       skip(findings, series.servers[i], metric,
@@ -268,10 +274,24 @@ Verdict undecided(Verdict verdict, std::string reason, std::string note = "") {
   return verdict;
 }
 
+// "As much as its peers'" may be said only if it was looked at.
+void doubt_unasked(const std::vector<NotJudged>& not_judged, Accusation& culprit) {
+  auto unasked = [&](const char* metric) {
+    return std::any_of(not_judged.begin(), not_judged.end(), [&](const NotJudged& row) {
+      return row.metric == metric && (row.server == kAnyServer || row.server == culprit.server);
+    });
+  };
+  if (culprit.step == 2 && (unasked("rd_sec") || unasked("wr_sec")))
+    culprit.why =
+        "its disks answer later (await); whether they also move more data was not judged, so it may be a disk-hog";
+}
+
 Verdict conclude(const SeriesSet& series, const Parameters& p, Findings findings, Verdict verdict) {
   verdict.not_judged = std::move(findings.not_judged);
+  verdict.notes.insert(verdict.notes.end(), findings.notes.begin(), findings.notes.end());
   for (const Incident& incident : find_incidents(std::move(findings.flags), natural(p, "window_size")))
     verdict.culprits.push_back(accuse(series, incident));
+  for (Accusation& culprit : verdict.culprits) doubt_unasked(verdict.not_judged, culprit);
   std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(), [](const Accusation& a, const Accusation& b) {
     return std::tie(a.onset_from_ns, a.server) < std::tie(b.onset_from_ns, b.server);
   });
@@ -302,6 +322,10 @@ Status check_profile(const Profile& profile) {
   return Ok{};
 }
 
+bool same_interval(int64_t a, int64_t b) {  // imports have only an estimate
+  return std::abs(static_cast<double>(a - b)) <= 0.1 * static_cast<double>(std::max(a, b));
+}
+
 Result<Verdict> diagnose(const SeriesSet& series, const Profile* profile, const Parameters& p) {
   Verdict verdict;
   if (servers_with_data(series) < natural(p, "least_servers"))
@@ -311,12 +335,14 @@ Result<Verdict> diagnose(const SeriesSet& series, const Profile* profile, const 
         verdict, "no profile",
         "train one on fault-free runs with culprit train, or use --detector median_ratio, which needs none");
   if (series.ticks < ticks_needed(p))
-    return undecided(verdict, "too short",
-                     cat("the run has ", series.ticks, " ticks, a verdict needs ", ticks_needed(p)));
+    return undecided(verdict, cat("the run has ", series.ticks, " ticks, a verdict needs ", ticks_needed(p)));
   RETURN_IF_ERROR(check_profile(*profile));
   if (!any_activity(series, p)) return undecided(verdict, "nothing happened", "an idle file system tells nothing");
-  if (profile->interval_ns != series.interval_ns)
-    verdict.notes.push_back("the profile was trained at another sampling interval than this run's");
+  if (!same_interval(profile->interval_ns, series.interval_ns))
+    return undecided(verdict,
+                     cat("the profile was trained at ", format_duration(profile->interval_ns),
+                         ", the run has ticks of ", format_duration(series.interval_ns)),
+                     "healthy servers differ more in short ticks than in long ones: train on runs of this interval");
   Findings findings;
   // All pairs of a thousand servers take a while: the metrics are compared side by side, then judged in turn.
   std::vector<std::future<PeerTable>> tables;

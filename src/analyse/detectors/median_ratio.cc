@@ -127,8 +127,7 @@ Result<Verdict> diagnose(const SeriesSet& series, const Profile*, const Paramete
     return verdict;
   }
   if (series.ticks < window) {
-    verdict.reason = "too short";
-    verdict.notes.push_back(cat("the run has ", series.ticks, " ticks, a verdict needs ", window));
+    verdict.reason = cat("the run has ", series.ticks, " ticks, a verdict needs ", window);
     return verdict;
   }
   std::vector<Flag> flags;

@@ -28,10 +28,14 @@ Result<Setup> choose(const Args& args) {
     ASSIGN_OR_RETURN(setup.profile, read_profile(*path));
   }
   std::string name = setup.profile ? setup.profile->detector : "median_ratio";
+  if (setup.profile && !find_detector(name))
+    return input_error(cat(*args.given("profile"), " is for a detector that this culprit does not have"),
+                       "train it again");
   if (auto asked = args.given("detector")) name = *asked;
   ASSIGN_OR_RETURN(setup.detector, find_detector(name));
   if (setup.profile && setup.profile->detector != name && setup.detector->train)
-    return usage_error(cat("the profile was trained for ", printable(setup.profile->detector), ", not for ", name));
+    return usage_error(cat("the profile was trained for ", printable(setup.profile->detector), ", not for ", name),
+                       "leave --detector out, or train a profile for it");
   return setup;
 }
 
@@ -51,6 +55,8 @@ void fill_in(const SeriesSet& series, const Setup& setup, Verdict& verdict) {
   verdict.from_ns = series.start_ns;
   verdict.until_ns = series.time_of(series.ticks);
   verdict.notes.insert(verdict.notes.end(), series.notes.begin(), series.notes.end());
+  if (setup.profile && !setup.detector->train)
+    verdict.notes.push_back(cat(setup.detector->name, " needs no profile; the one given was not used"));
   if (setup.profile && setup.profile->simulated && series.origin != "simulated")
     verdict.notes.push_back("the profile was trained on simulated runs, which says nothing about real servers");
 }
@@ -97,7 +103,7 @@ Result<int> run(const Args& args) {
   RETURN_IF_ERROR(add_events(reader, verdict));
 
   print(args.has("json") ? verdict_json(verdict) : verdict_text(verdict));
-  if (!args.has("no-save")) {
+  if (!args.has("no-save") && !series.partial) {  // a partial run may still grow: its verdict would be stale
     if (Status saved = write_file_atomically(reader.path() + "/verdict.json", verdict_json(verdict)); !saved)
       say(cat("note: verdict.json was not saved: ", saved.error().message()));
   }

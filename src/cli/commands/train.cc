@@ -12,6 +12,8 @@ namespace culprit {
 
 namespace {
 
+constexpr size_t kFewRuns = 3;
+
 // A run that says itself that it holds a fault teaches the detector to overlook it.
 Status refuse_faulty(const RunReader& run) {
   const auto& truth = run.manifest().truth;
@@ -60,6 +62,22 @@ std::string metric_line(const std::string& metric, const std::map<std::string, s
   return line;
 }
 
+// What makes a profile worse than it need be.
+void warn(const std::vector<SeriesSet>& runs, const Profile& profile) {
+  if (runs.size() < kFewRuns)
+    say(cat(
+        "note: ", runs.size(), runs.size() == 1 ? " run is" : " runs are",
+        " few: healthy servers that stray a little farther than in training will be accused; the paper has ten runs of "
+        "each of three workloads"));
+  std::string quiet;
+  for (const MetricInfo& metric : metrics())
+    if (metric.indicting && !profile.thresholds.count(std::string(metric.name))) quiet += cat(" ", metric.name);
+  if (!quiet.empty())
+    say(cat(
+        "note: no activity in training, so these will not be judged:", quiet,
+        "\nhint: add runs of workloads that use them (reads and writes), with clients recorded for cwnd_from_clients"));
+}
+
 Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const DetectorInfo* detector, find_detector(args.get("detector")));
   if (!detector->train) return usage_error(cat(detector->name, " needs no training"));
@@ -74,6 +92,7 @@ Result<int> run(const Args& args) {
     print(fmt::format("trained {} on {} run{}:\n", detector->name, runs.size(), runs.size() == 1 ? "" : "s"));
     for (const auto& [metric, rows] : profile.thresholds) print(metric_line(metric, rows, parameters["weak"]));
   }
+  warn(runs, profile);
   if (profile.simulated) say("note: trained on simulated runs, so it is good for simulated runs only");
   say(cat("next: culprit diagnose RUN --profile ", args.get("out")));
   return kExitHealthy;
