@@ -204,6 +204,11 @@ def failures(bench, reach):
     attempt("ssh_config", "nobody listens", bench.path("closed.toml"))
     write_cluster(bench.path("wrong.toml"), [("far", reach)], 'sampler = "/no/such/culprit-node"\n')
     attempt("ssh_config", "the sampler is not on the node", bench.path("wrong.toml"))
+    with open(bench.path("no-node"), "w") as text:
+        text.write("#!/bin/sh\necho This account is not available.\nexit 1\n")
+    os.chmod(bench.path("no-node"), 0o755)
+    write_cluster(bench.path("none.toml"), [("far", reach)], 'sampler = "%s"\n' % bench.path("no-node"))
+    attempt("ssh_config", "This account is not available.", bench.path("none.toml"))
     with open(bench.path("old-node"), "w") as text:
         text.write("#!/bin/sh\necho culprit-stream 999 9.9.9\ncat\n")
     os.chmod(bench.path("old-node"), 0o755)
@@ -227,7 +232,7 @@ def main():
         gap_of_ssh(run)
         sent_once(bench)
         failures(bench, reach)
-        print("the sampler was sent once; five ways in which ssh fails are each explained")
+        print("the sampler was sent once; six ways in which ssh fails are each explained")
 
 
 if __name__ == "__main__":
