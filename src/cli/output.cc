@@ -55,8 +55,30 @@ void say(std::string_view text) {
   static_cast<void>(write_all(STDERR_FILENO, cat(text, "\n"), "the standard error"));
 }
 
+namespace {
+
+// Where the code had nothing better to say.
+std::string_view usual_hint(const Error& error) {
+  switch (error.errno_value) {
+    case ENOENT:
+      return "is the path right?";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "run as root or as the owner, or choose another place";
+    case ENOSPC:
+    case EDQUOT:
+      return "make room, or choose another place";
+    default:
+      return error.kind == ErrorKind::usage ? "culprit help COMMAND shows what there is" : "";
+  }
+}
+
+}  // namespace
+
 void print_error(const Error& error) {
-  say(cat("culprit: ", error.message(), error.hint.empty() ? "" : "\nhint: ", error.hint));
+  const std::string_view hint = error.hint.empty() ? usual_hint(error) : std::string_view(error.hint);
+  say(cat("culprit: ", error.message(), hint.empty() ? "" : "\nhint: ", hint));
 }
 
 }  // namespace culprit

@@ -41,7 +41,7 @@ const CommandInfo command_mark{
     .positionals = {{"TEXT", "what happens now", true, true}},
     .options = {{"run", "RUN", "", "the run to mark, when several recordings are running"}},
     .text =
-        "Marks are events of the run: `culprit export` shows them with their time.\n"
+        "Marks are events of the run: `culprit diagnose` shows those of its time.\n"
         "\n"
         "  culprit mark \"job 17 starts\"\n",
     .run = run,

@@ -110,6 +110,31 @@ void warn_about_own_disk(RecordPlan& plan, const std::vector<Reach>& reaches) {
   plan.notes.push_back(note);
 }
 
+// Three servers that are all this machine would agree with each other perfectly.
+Status refuse_twins(const Cluster& cluster, const std::vector<Reach>& reaches) {
+  const std::string* first = nullptr;
+  for (size_t i = 0; i < reaches.size(); ++i) {
+    if (reaches[i].kind != ReachKind::local) continue;
+    if (first)
+      return input_error(cat(*first, " and ", cluster.nodes[i].name, " are both this machine (reach is local)"),
+                         "say how each node is reached: reach = \"ssh:root@HOST\"");
+    first = &cluster.nodes[i].name;
+  }
+  return Ok{};
+}
+
+// Ports and daemons come from the file system's adapter: a misspelt name would quietly record less.
+Status check_fs(const Cluster& cluster) {
+  if (cluster.fs.empty() || find_fs(cluster.fs)) return Ok{};
+  std::vector<std::string> names;
+  for (const FsInfo* fs : fs_adapters()) names.emplace_back(fs->name);
+  const std::string near = did_you_mean(cluster.fs, names);
+  return input_error(cat("there is no file system '", printable(cluster.fs), "'"),
+                     near.empty()
+                         ? cat("file systems: ", join(names, " "), "; or leave fs out and give data_ports and daemons")
+                         : cat("did you mean ", near, "?"));
+}
+
 Result<std::vector<Reach>> reaches_of(const Cluster& cluster) {
   std::vector<Reach> reaches;
   for (const Node& node : cluster.nodes) {
@@ -169,6 +194,8 @@ int report(const RecordOutcome& outcome) {
 Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(RecordPlan plan, plan_of(args));
   ASSIGN_OR_RETURN(std::vector<Reach> reaches, reaches_of(plan.cluster));
+  RETURN_IF_ERROR(refuse_twins(plan.cluster, reaches));
+  RETURN_IF_ERROR(check_fs(plan.cluster));
   ASSIGN_OR_RETURN(auto feeds, feeds_of(plan, reaches));
   warn_about_own_disk(plan, reaches);
   ASSIGN_OR_RETURN(RecordOutcome outcome, record_run(plan, std::move(feeds)));
