@@ -4,16 +4,16 @@
   "interval_ns": 1000000000,
   "simulated": true,
   "runs": [
-    "/tmp/tmp.479iwaYOlg/ddr-1.run",
-    "/tmp/tmp.479iwaYOlg/ddr-2.run",
-    "/tmp/tmp.479iwaYOlg/ddw-1.run",
-    "/tmp/tmp.479iwaYOlg/ddw-2.run",
-    "/tmp/tmp.479iwaYOlg/iozoner-1.run",
-    "/tmp/tmp.479iwaYOlg/iozoner-2.run",
-    "/tmp/tmp.479iwaYOlg/iozonew-1.run",
-    "/tmp/tmp.479iwaYOlg/iozonew-2.run",
-    "/tmp/tmp.479iwaYOlg/postmark-1.run",
-    "/tmp/tmp.479iwaYOlg/postmark-2.run"
+    "ddr-1.run",
+    "ddr-2.run",
+    "ddw-1.run",
+    "ddw-2.run",
+    "iozoner-1.run",
+    "iozoner-2.run",
+    "iozonew-1.run",
+    "iozonew-2.run",
+    "postmark-1.run",
+    "postmark-2.run"
   ],
   "parameters": {
     "average_least": 3.0,

@@ -151,7 +151,7 @@ Result<Profile> train(std::span<const SeriesSet> runs, const Parameters& p) {
     if (servers_with_data(run) < natural(p, "least_servers"))
       return input_error(cat(run.run, " has data of ", servers_with_data(run), " servers; three are needed"),
                          "of two nobody can say which one is odd");
-    profile.runs.push_back(run.run);
+    profile.runs.push_back(run.run.substr(run.run.find_last_of('/') + 1));  // a profile travels, paths do not
     profile.simulated |= run.origin == "simulated";
     profile.interval_ns = run.interval_ns;
   }
