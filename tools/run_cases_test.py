@@ -33,12 +33,14 @@ class RunCases(unittest.TestCase):
     def test_skips_with_a_count(self):
         text = "NAME a\nREQUIRES program no-such-program\nRUN culprit\n"
         self.assertEqual(self.outcome(text), (77, "0 passed, 0 failed, 1 skipped"))
-        text += "\nNAME b\nREQUIRES command list\nRUN culprit\n"
+        text += "\nNAME b\nRUN culprit\n"
         self.assertEqual(self.outcome(text), (0, "1 passed, 0 failed, 1 skipped"))
 
     def test_refuses_unknown_words(self):
         self.assertEqual(self.outcome("NAME a\nEXPCT x\n")[0], 1)
         self.assertEqual(self.outcome("RUN culprit\n")[0], 1)
+        # a program that is broken must not have its cases skipped for it
+        self.assertEqual(self.outcome("NAME a\nREQUIRES command list\nRUN culprit\n")[0], 1)
 
 
 if __name__ == "__main__":
