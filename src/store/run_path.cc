@@ -114,7 +114,7 @@ Status rename_closed(const RunPaths& paths) {
   if (::renameat2(AT_FDCWD, paths.partial.c_str(), AT_FDCWD, paths.closed.c_str(), RENAME_NOREPLACE) != 0 &&
       (errno != EINVAL || ::rename(paths.partial.c_str(), paths.closed.c_str()) != 0))
     return system_error(cat("cannot rename ", paths.partial, " to ", paths.closed), errno,
-                        "the run is complete and can be read under its present name");
+                        "did something else take that name meanwhile?");
   return sync_directory(parent_of(paths.closed));
 }
 
