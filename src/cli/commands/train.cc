@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "analyse/histogram.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/analysis.h"
@@ -90,6 +91,9 @@ Result<int> run(const Args& args) {
     print(format_profile(profile));
   } else {
     print(fmt::format("trained {} on {} run{}:\n", detector->name, runs.size(), runs.size() == 1 ? "" : "s"));
+    if (parameters.all().count("bins"))
+      print(fmt::format("  distances between two servers reach at most {:.4f}; the lower a threshold, the sharper\n",
+                        distance_ceiling({parameters.integer("bins"), parameters["epsilon"], 0, 0})));
     for (const auto& [metric, rows] : profile.thresholds) print(metric_line(metric, rows, parameters["weak"]));
   }
   warn(runs, profile);
