@@ -1,0 +1,3 @@
+#include "vdisk/client.h"
+
+namespace culprit {}  // namespace culprit
