@@ -39,15 +39,6 @@ std::string Daemon::label() const {
   return cat(comm, "/", pid);
 }
 
-bool stat_field(std::string_view stat, int number, int64_t& out) {
-  size_t end_of_name = stat.rfind(')');
-  if (end_of_name == std::string_view::npos || number < 3) return false;
-  stat.remove_prefix(end_of_name + 1);
-  for (int field = 3; field < number; ++field)
-    if (next_word(stat).empty()) return false;
-  return next_number(stat, out);
-}
-
 DaemonTable::DaemonTable(std::string root, std::vector<std::string> names)
     : root_(std::move(root)), names_(names.empty() ? all_known_daemons() : std::move(names)) {
   for (std::string& name : names_) name.resize(std::min(name.size(), kCommLength));

@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/process.h"
+
 namespace culprit {
 
 struct Daemon {
@@ -49,8 +51,5 @@ class DaemonTable {
   int64_t hurry_until_ns_ = 0;
   bool vanished_ = false;
 };
-
-// Field `number` of /proc/PID/stat, counted from 1 as in proc(5); the name in field 2 may hold blanks and brackets.
-bool stat_field(std::string_view stat, int number, int64_t& out);
 
 }  // namespace culprit
