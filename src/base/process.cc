@@ -82,7 +82,7 @@ std::string format_process(const ProcessId& process) {
 }
 
 Result<ProcessId> parse_process(std::string_view text) {
-  std::string_view rest = text;
+  std::string_view rest = trim(text);
   int64_t pid = 0;
   ProcessId process;
   if (!next_number(rest, pid) || !next_number(rest, process.start_ticks) || pid <= 0 || pid > INT32_MAX ||

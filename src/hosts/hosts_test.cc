@@ -60,7 +60,7 @@ TEST(Runner, MissingNamespaceIsExplained) {
   ASSERT_TRUE(runner);
   auto output = (*runner)->run({"true"}, 20 * kNsPerSecond);
   ASSERT_FALSE(output);
-  EXPECT_THAT(output.error().what, HasSubstr("there is no network namespace culprit-test-no-such"));
+  EXPECT_THAT(output.error().what, HasSubstr("there is no namespace culprit-test-no-such"));
 }
 
 TEST(Runner, SshQuotesTheCommandAndKeepsItsOptions) {

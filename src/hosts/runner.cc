@@ -7,6 +7,7 @@
 
 #include "base/procfile.h"
 #include "base/text.h"
+#include "hosts/keeper.h"
 #include "hosts/shell.h"
 
 namespace culprit {
@@ -24,7 +25,8 @@ class LocalRunner : public Runner {
   Error explain(int, std::string_view) const override { return fine(); }
 };
 
-// nsenter and not `ip netns exec`: that one unshares the mounts, and what is mounted later would not be seen.
+// A lab's node has a keeper, and all of its namespaces are entered; otherwise NAME is one of `ip netns`. nsenter and
+// not `ip netns exec`: that one unshares the mounts, and what is mounted later would not be seen.
 class NamespaceRunner : public Runner {
  public:
   NamespaceRunner(std::string name, const std::string& ns)
@@ -32,16 +34,22 @@ class NamespaceRunner : public Runner {
 
   std::vector<std::string> argv(const std::vector<std::string>& command) const override {
     std::vector<std::string> words = {"nsenter", cat("--net=", path_), "--"};
+    if (auto keeper = find_keeper(ns_))
+      words = {"nsenter", cat("--target=", keeper->pid), "--net", "--mount", "--uts", "--pid", "--"};
     words.insert(words.end(), command.begin(), command.end());
     return words;
   }
 
   Error explain(int exit_code, std::string_view err) const override {
     if (exit_code == 0 || !err.starts_with("nsenter:")) return fine();
-    if (!path_exists(path_))
-      return system_error(cat("there is no network namespace ", ns_), 0, "`ip netns list` shows those that exist");
-    std::string hint = ::geteuid() == 0 ? "" : "entering a network namespace needs root";
-    return system_error(cat("cannot enter network namespace ", ns_, ": ", printable(trim(err), 200)), 0, hint);
+    if (path_exists(keeper_file(ns_))) {
+      if (auto keeper = find_keeper(ns_); !keeper) return keeper.error();
+    } else if (!path_exists(path_)) {
+      return system_error(cat("there is no namespace ", ns_, ": the lab is not up"), 0,
+                          "`culprit lab list` and `ip netns list` show those that exist");
+    }
+    std::string hint = ::geteuid() == 0 ? "" : "entering a namespace needs root";
+    return system_error(cat("cannot enter namespace ", ns_, ": ", printable(trim(err), 200)), 0, hint);
   }
 
  private:

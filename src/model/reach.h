@@ -13,7 +13,7 @@ enum class ReachKind { local, ns, ssh };
 
 struct Reach {
   ReachKind kind = ReachKind::local;
-  std::string ns;    // a name in /run/netns
+  std::string ns;    // a lab's node, or a name in /run/netns
   std::string user;  // "": ssh decides
   std::string host;  // name or address; an IPv6 address is without its brackets here
   int port = 0;      // 0: ssh decides

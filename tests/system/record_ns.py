@@ -57,7 +57,7 @@ def main():
         code, text = bench.stop(recorder)
         print(text)
         check(code == 0 and "of 2 nodes" in text, text)
-        check("there is no network namespace culprit-no-such-ns" in text, "the missing node is not explained")
+        check("there is no namespace culprit-no-such-ns" in text, "the missing node is not explained")
 
         gaps = query(run, "select node, text from event where kind='gap'")
         b_gaps = [text for node, text in gaps if node == "b"]
@@ -79,7 +79,7 @@ def main():
         with open(only_gone, "w") as text:
             text.write('name = "none"\n[[server]]\nname = "gone"\nreach = "ns:culprit-no-such-ns"\n')
         none = bench.run("record", "--cluster", only_gone, "--for", "2s", "--out", bench.path("none.run"))
-        check(none.returncode == 1 and "there is no network namespace" in none.stderr, none.stderr)
+        check(none.returncode == 1 and "there is no namespace" in none.stderr, none.stderr)
         check(not os.path.exists(bench.path("none.run.partial")) and not os.path.exists(bench.path("none.run")), "an empty run was left")
 
 
