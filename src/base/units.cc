@@ -21,6 +21,7 @@ constexpr Suffix kDurations[] = {{"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {
 constexpr Suffix kSizes[] = {
     {"B", 1},           {"kB", 1e3},           {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KiB", 1024},
     {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"k", 1e3},  {"M", 1e6},  {"G", 1e9},  {"", 1}};
+constexpr Suffix kRates[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
 
 template <size_t N>
 Result<int64_t> parse_with_suffix(std::string_view text, const Suffix (&suffixes)[N], std::string_view noun,
@@ -114,6 +115,10 @@ Result<int64_t> parse_duration(std::string_view text) {
 
 Result<int64_t> parse_bytes(std::string_view text) {
   return parse_with_suffix(text, kSizes, "size", "500MB or 2GiB");
+}
+
+Result<int64_t> parse_bits(std::string_view text) {
+  return parse_with_suffix(text, kRates, "rate", "160Mbit or 1Gbit");
 }
 
 std::string format_duration(int64_t ns) {

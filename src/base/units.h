@@ -15,6 +15,7 @@ constexpr int64_t kNsPerSecond = 1000 * kNsPerMs;
 
 Result<int64_t> parse_duration(std::string_view text);  // ns; a bare number is seconds
 Result<int64_t> parse_bytes(std::string_view text);     // kB MB GB are powers of 1000, KiB MiB GiB of 1024
+Result<int64_t> parse_bits(std::string_view text);      // of a link, per second: kbit Mbit Gbit, powers of 1000
 std::string format_duration(int64_t ns);                // "90s", "100ms", "2m 30s"
 std::string format_bytes(int64_t bytes);                // "3.2 MB"
 

@@ -1,0 +1,224 @@
+#include "lab/disks.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lab/detach.h"
+#include "lab/loop.h"
+#include "vdisk/client.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr int64_t kFormatTime = 60 * kNsPerSecond;
+constexpr int64_t kStepTime = 20 * kNsPerSecond;
+constexpr int64_t kDirtyBytes = int64_t{16} << 20;  // of a server's disk in the wild preset: enough to be bursty
+constexpr int64_t kInodes = 65536;                  // of an ext4 disk: few enough that err_inodes can use them up
+
+std::string mount_folder(const Lab& lab) {
+  return cat(lab.folder(), "/disks");
+}
+
+std::string settings_file(const Lab& lab) {
+  return cat(lab.folder(), "/loops");
+}
+
+// A version 4 UUID from the lab's seed: the same seed gives the same file systems.
+std::string seeded_uuid(const Lab& lab, const LabNode& node) {
+  std::string hex = hash_name(fnv1a64(cat(lab.plan().seed, " ", node.name)));
+  hex += hash_name(fnv1a64(hex));
+  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-4", hex.substr(13, 3), "-8", hex.substr(17, 3), "-",
+             hex.substr(20, 12));
+}
+
+Status format_image(const Lab& lab, const LabNode& node) {
+  std::string path = cat(lab.images_folder(), "/", node.disk, ".img");
+  Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid()) return system_error(cat("cannot make ", path), errno);
+  if (::ftruncate(file.get(), lab.plan().disk_bytes) != 0) return system_error(cat("cannot size ", path), errno);
+  std::string uuid = seeded_uuid(lab, node);
+  std::vector<std::string> command = {"mkfs.xfs", "-q", "-f", "-K", "-m", cat("uuid=", uuid), path};
+  if (lab.plan().format == "ext4")
+    command = {"mkfs.ext4",
+               "-q",
+               "-F",
+               "-U",
+               uuid,
+               "-N",
+               std::to_string(kInodes),
+               "-E",
+               "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+               path};
+  ASSIGN_OR_RETURN(Output made, run_command(command, kFormatTime));
+  if (made.exit_code == 0) return Ok{};
+  return system_error(cat(command[0], " failed: ", printable(trim(made.err), 200)), 0);
+}
+
+Result<std::string> find_disk_program() {
+  std::error_code failed;
+  auto folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const auto& path : {folder / "culprit-disk", folder.parent_path() / "libexec" / "culprit-disk"})
+    if (::access(path.c_str(), X_OK) == 0) return path.string();
+  return system_error(cat("there is no culprit-disk beside ", folder.string()), 0, "build or install all of culprit");
+}
+
+Result<ProcessId> start_daemon(const Lab& lab) {
+  std::error_code failed;
+  std::filesystem::create_directories(mount_folder(lab), failed);
+  ASSIGN_OR_RETURN(std::string program, find_disk_program());
+  return start_detached({program, "--folder", lab.images_folder(), "--socket", lab.socket_path(), "--mount",
+                         mount_folder(lab), "--private"},
+                        0, cat(lab.folder(), "/disk.log"), kStepTime);
+}
+
+// Sets a file of the device in /sys and remembers what was there, because a loop device keeps it for its next user.
+Status set_and_note(const std::string& path, std::string_view value, std::string& notes) {
+  auto before = read_file(path);
+  if (!before) return std::move(before).error();
+  std::string old(trim(*before));
+  if (size_t open = old.find('['); open != std::string::npos) old = old.substr(open + 1, old.find(']') - open - 1);
+  notes += cat(path, " ", old, "\n");
+  Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return system_error(cat("cannot set ", path), errno);
+  return write_all(file.get(), value, path);
+}
+
+Status tune(const Lab& lab, const LoopDevice& device, std::string& notes) {
+  if (device.added) notes += cat("added ", device.name, "\n");
+  std::string queue = cat("/sys/block/", device.name, "/queue/");
+  RETURN_IF_ERROR(set_and_note(cat(queue, "scheduler"), "none", notes));
+  RETURN_IF_ERROR(set_and_note(cat(queue, "read_ahead_kb"), "128", notes));
+  if (lab.plan().preset != "wild") return Ok{};
+  auto numbers = read_file(cat("/sys/block/", device.name, "/dev"));
+  if (!numbers) return std::move(numbers).error();
+  std::string bdi = cat("/sys/class/bdi/", trim(*numbers), "/");
+  if (!path_exists(cat(bdi, "max_bytes"))) return Ok{};  // older kernels: the machine's own limit of dirty pages
+  RETURN_IF_ERROR(set_and_note(cat(bdi, "strict_limit"), "1", notes));
+  return set_and_note(cat(bdi, "max_bytes"), std::to_string(kDirtyBytes), notes);
+}
+
+// A process of the node keeps the device open, so that it stays attached while a fault unmounts the disk, and is
+// detached by the kernel when the node dies.
+Status mount_disk(const Lab& lab, const LabNode& node, const LoopDevice& device) {
+  std::string script = cat("set -e\nmount -t ", lab.plan().format, " -o noatime /dev/", device.name, " /mnt/disk\n",
+                           "setsid sleep infinity 9</dev/", device.name, " >/dev/null 2>&1 </dev/null &\n");
+  auto done = lab.sh(node, script, kStepTime);
+  if (!done) return std::move(done).error();
+  return Ok{};
+}
+
+void set_back(const std::string& notes) {
+  for (std::string_view line : split(notes, '\n')) {
+    size_t blank = line.find(' ');
+    if (blank == std::string_view::npos || line.starts_with("added ")) continue;
+    Fd file(::open(std::string(line.substr(0, blank)).c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.valid()) (void)write_all(file.get(), line.substr(blank + 1), "a setting");  // the device may be gone
+  }
+}
+
+}  // namespace
+
+Result<DiskDevices> make_disks(const Lab& lab) {
+  std::error_code failed;
+  std::filesystem::create_directories(lab.images_folder(), failed);
+  if (failed) return system_error(cat("cannot make ", lab.images_folder()), failed.value());
+  RETURN_IF_ERROR(for_each_node(lab.servers(), [&](const LabNode& node) { return format_image(lab, node); }));
+  ASSIGN_OR_RETURN(ProcessId daemon, start_daemon(lab));
+  ASSIGN_OR_RETURN(DiskClient control, DiskClient::connect(lab.socket_path()));
+  for (const LabNode& node : lab.nodes()) {
+    std::string own = cat(lab.node_folder(node), "/disk.sock");
+    if (::link(lab.socket_path().c_str(), own.c_str()) != 0) return system_error(cat("cannot make ", own), errno);
+  }
+  DiskDevices devices;
+  std::string notes;
+  for (const LabNode* node : lab.servers()) {
+    RETURN_IF_ERROR(control.ask(cat("add ", node->disk, " ", lab.plan().disk_bytes)));
+    ASSIGN_OR_RETURN(LoopDevice device,
+                     attach_loop(cat("/proc/", daemon.pid, "/root", mount_folder(lab), "/", node->disk, ".img")));
+    RETURN_IF_ERROR(tune(lab, device, notes));
+    RETURN_IF_ERROR(write_file_atomically(settings_file(lab), notes));
+    RETURN_IF_ERROR(mount_disk(lab, *node, device));
+    devices.emplace_back(node->disk, device.name);
+  }
+  return devices;
+}
+
+DiskDevices attached_loops(std::string_view lab_name) {
+  DiskDevices found;
+  for (const std::string& device : loop_devices()) {
+    std::string file = std::filesystem::path(loop_backing(device)).filename().string();
+    if (!file.starts_with(cat(lab_name, "-")) || file.find(".img") == std::string::npos) continue;
+    found.emplace_back(file.substr(0, file.find(".img")), device);
+  }
+  return found;
+}
+
+std::vector<ProcessId> find_disk_daemons(const std::string& images_folder) {
+  std::vector<ProcessId> found;
+  std::string wanted = cat("culprit-disk", std::string_view("\0--folder\0", 10), images_folder, '\0');
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+    auto pid = parse_int(entry.path().filename().string());
+    auto line = pid ? read_file(cat(entry.path().string(), "/cmdline")) : Result<std::string>(std::string());
+    if (!line || line->find(wanted) == std::string::npos) continue;
+    if (auto process = identify_process(static_cast<pid_t>(*pid)); process && is_alive(*process))
+      found.push_back(*process);
+  }
+  return found;
+}
+
+void relax_disks(const Lab& lab) {
+  auto control = DiskClient::connect(lab.socket_path());
+  bool answered = control.ok();
+  for (const LabNode* node : lab.servers()) {
+    if (answered) (void)control->ask(cat("heal ", node->disk));
+    if (answered) (void)control->ask(cat("model ", node->disk, " none"));
+  }
+  if (!answered) (void)stop_disk_daemon(lab);
+}
+
+Status release_loops(const Lab& lab) {
+  int64_t end = monotonic_now_ns() + 5 * kNsPerSecond;
+  DiskDevices left = attached_loops(lab.plan().name);
+  while (!left.empty() && monotonic_now_ns() < end) {
+    timespec pause{0, 20 * kNsPerMs};
+    ::nanosleep(&pause, nullptr);
+    left = attached_loops(lab.plan().name);
+  }
+  Status result = Ok{};
+  for (const auto& [disk, device] : left)
+    if (Status done = detach_loop(device); !done) result = std::move(done);
+  auto notes = read_file(settings_file(lab));
+  if (!notes) return result;
+  set_back(*notes);
+  for (std::string_view line : split(*notes, '\n'))
+    if (line.starts_with("added ")) remove_loop(std::string(line.substr(6)));
+  return result;
+}
+
+Status stop_disk_daemon(const Lab& lab) {
+  for (const ProcessId& daemon : find_disk_daemons(lab.images_folder())) {
+    signal_process(daemon, SIGTERM);
+    if (wait_gone(daemon, 2 * kNsPerSecond)) continue;
+    signal_process(daemon, SIGKILL);
+    if (!wait_gone(daemon, 5 * kNsPerSecond))
+      return system_error(cat("culprit-disk (process ", daemon.pid, ") does not end"), 0);
+  }
+  return Ok{};
+}
+
+}  // namespace culprit
