@@ -27,8 +27,8 @@ enum class HeldBy {
 };
 
 struct FaultParam {
-  std::string_view name;      // "share"
-  std::string_view unit;      // what a value looks like: "FRACTION", "PERCENT", "RATE", "TIME", "BYTES", "COUNT", "WORD"
+  std::string_view name;  // "share"
+  std::string_view unit;  // what a value looks like: "FRACTION", "PERCENT", "RATE", "TIME", "BYTES", "COUNT", "WORD"
   std::string_view fallback;  // "" must be given, or the fault finds out by itself
   std::string_view help;
 };
@@ -37,15 +37,16 @@ using FaultParams = std::map<std::string, std::string, std::less<>>;
 
 // What one node does in an injection. It travels to the node as text, and is the head of its journal.
 struct FaultPart {
-  std::string id;             // of the injection, the same on all its nodes: goes into the names of what is made
-  std::string fault;          // "disk_hog"
-  std::string node;           // the node's name in cluster.toml
-  std::string role;           // "target"; a fault with several kinds of participants names them: "sender", "client"
-  uint64_t seed = 0;          // every random choice comes from it
-  int64_t duration_ns = 0;    // until the fault ends by itself
-  int64_t lease_ns = 0;       // how long a lease in the kernel lasts before the guard must prolong it
-  FaultParams params;         // all of them, fallbacks filled in
-  std::string fs;             // the file system's name
+  std::string id;           // of the injection, the same on all its nodes: goes into the names of what is made
+  std::string fault;        // "disk_hog"
+  std::string node;         // the node's name in cluster.toml
+  std::string address;      // and its address there; may be empty
+  std::string role;         // "target"; a fault with several kinds of participants names them: "sender", "client"
+  uint64_t seed = 0;        // every random choice comes from it
+  int64_t duration_ns = 0;  // until the fault ends by itself
+  int64_t lease_ns = 0;     // how long a lease in the kernel lasts before the guard must prolong it
+  FaultParams params;       // all of them, fallbacks filled in
+  std::string fs;           // the file system's name
   std::vector<std::string> disks, nics, daemons;  // the node's, as cluster.toml or the adapter says
   std::vector<std::string> peers;                 // addresses the part needs, for example of the target it drops from
 };

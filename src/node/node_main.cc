@@ -1,5 +1,6 @@
-// culprit-node: one node's sampler, as a static program that a recorder starts there. It owns nothing and leaves
+// culprit-node: what runs on a node, as a static program that is started there. As a sampler it owns nothing and leaves
 // nothing: counters go to stdout, and it ends as soon as its stdin closes, because then the recorder is gone.
+// `culprit-node fault ...` is the guard of an injected fault.
 #include <poll.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "inject/guard.h"
 #include "sample/node_options.h"
 #include "sample/sampler.h"
 #include "sample/stream.h"
@@ -90,6 +92,8 @@ Result<bool> run(const NodeOptions& options) {
 
 int node_main(const std::vector<std::string>& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
+  if (!arguments.empty() && arguments[0] == "fault")
+    return run_fault_command({arguments.begin() + 1, arguments.end()}, STDIN_FILENO, STDOUT_FILENO);
   auto options = parse_node_options(arguments);
   if (!options) return complain(options.error());
   if (options->help || options->version) {

@@ -1,0 +1,21 @@
+// The reasons against a fault that hold for all of them; a fault adds its own in prepare. Each says what to do about
+// it.
+#pragma once
+
+#include "inject/fault.h"
+
+namespace culprit {
+
+// Runs on the node, changes nothing.
+Status check_node(const FaultInfo& fault, const FaultWork& work);
+// Every given parameter is one of the fault's, and the others get their fallback. Runs on both sides.
+Result<FaultParams> fill_params(const FaultInfo& fault, const FaultParams& given);
+// A disk that a parameter names must be one that cluster.toml names.
+Status check_disk_param(const FaultInfo& fault, const FaultParams& params, const std::vector<std::string>& disks,
+                        std::string_view node);
+// Programs are looked for where root's PATH would have them, also when a login through ssh left it short.
+void widen_path();
+// The chosen disk of the node: the parameter `disk`, or the first that it has.
+std::string chosen_disk(const FaultPart& part);
+
+}  // namespace culprit
