@@ -84,7 +84,7 @@ Answer restore(Disk& disk, const DiskSet& disks, const DaemonInfo& daemon) {
       return input_error(cat(disk.name(), " is under ", effect_name(effect)), cat("heal ", disk.name(), " first"));
   if (!disks.folder().has_snapshot(disk.name()))
     return input_error(cat("there is no snapshot of ", disk.name()), "take one first");
-  ASSIGN_OR_RETURN(LoopGuard guard, LoopGuard::claim(daemon.device, disk.inode()));
+  ASSIGN_OR_RETURN(LoopGuard guard, LoopGuard::claim(cat(disk.name(), ".img"), daemon.device, disk.inode()));
   RETURN_IF_ERROR(guard.drop_caches());
   RETURN_IF_ERROR(disk.exclusively(true, [&] { return disks.folder().restore(disk.name(), disk.image()); }));
   RETURN_IF_ERROR(guard.drop_caches());

@@ -1,5 +1,6 @@
 #include "diskd/control_server.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -73,7 +74,7 @@ void* client_thread(void* argument) {
 }
 
 struct AcceptJob {
-  int listener;
+  Fd listener;  // its own: the number must not become another file's under the thread's hands
   ControlServer::Answer answer;
   std::atomic<int> clients = 0;
 };
@@ -107,7 +108,7 @@ void take_client(AcceptJob& job, Fd client) {
 void* accept_thread(void* argument) {
   auto& job = *static_cast<AcceptJob*>(argument);  // lives as long as the process
   while (true) {
-    Fd client(::accept4(job.listener, nullptr, nullptr, SOCK_CLOEXEC));
+    Fd client(::accept4(job.listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (client.valid())
       take_client(job, std::move(client));
     else if (errno != EINTR && errno != ECONNABORTED)
@@ -153,7 +154,8 @@ Result<ControlServer> ControlServer::listen(const std::string& path) {
 }
 
 void ControlServer::start(Answer answer) {
-  auto* job = new AcceptJob{listener_.get(), std::move(answer)};  // for the rest of the process
+  auto* job = new AcceptJob{Fd(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0)),
+                            std::move(answer)};  // for the rest of the process
   CHECK(start_detached(&accept_thread, job)) << "no thread";
 }
 

@@ -19,22 +19,25 @@ bool serves(int fd, uint64_t device, uint64_t inode) {
   return ::ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == device && info.lo_inode == inode;
 }
 
-std::vector<std::string> attached_loops() {
+// Loop devices on a file of that name. Others are not even opened: closing a device writes back its cache, and that may
+// never end on another daemon's hung disk.
+std::vector<std::string> loops_on(const std::string& file) {
   std::vector<std::string> paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/sys/block", error)) {
     std::string name = entry.path().filename();
-    if (name.starts_with("loop") && path_exists(cat("/sys/block/", name, "/loop/backing_file")))
-      paths.push_back(cat("/dev/", name));
+    if (!name.starts_with("loop")) continue;
+    auto backing = read_file(cat("/sys/block/", name, "/loop/backing_file"));
+    if (backing && trim(*backing).ends_with(cat("/", file))) paths.push_back(cat("/dev/", name));
   }
   return paths;
 }
 
 }  // namespace
 
-Result<LoopGuard> LoopGuard::claim(uint64_t device, uint64_t inode) {
+Result<LoopGuard> LoopGuard::claim(const std::string& file, uint64_t device, uint64_t inode) {
   LoopGuard guard;
-  for (const std::string& path : attached_loops()) {
+  for (const std::string& path : loops_on(file)) {
     Fd look(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!look.valid() || !serves(look.get(), device, inode)) continue;
     Fd own(::open(path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));

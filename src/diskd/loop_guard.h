@@ -13,8 +13,9 @@ namespace culprit {
 // Loop devices on one image, claimed for as long as this object lives. None attached: nothing is claimed.
 class LoopGuard {
  public:
-  // `device` and `inode` are the image's as stat shows them on the FUSE mount. Fails when one is mounted.
-  static Result<LoopGuard> claim(uint64_t device, uint64_t inode);
+  // `device` and `inode` are the image's as stat shows them on the FUSE mount, `file` its name there. Fails when one is
+  // mounted.
+  static Result<LoopGuard> claim(const std::string& file, uint64_t device, uint64_t inode);
   // Writes back and forgets what the kernel has cached of the devices.
   Status drop_caches() const;
 

@@ -48,13 +48,20 @@ bool Spindle::hidden_first(int64_t device_start) const {
   return hidden_tag_ != kNever && hidden_tag_ <= device_start && std::max(hidden_tag_, free_at_) < hidden_until_;
 }
 
+int64_t Spindle::hidden_cost(int64_t start) const {
+  return finish(start, work(load_.bytes, true)) - start;
+}
+
+int64_t Spindle::hidden_period(int64_t cost) const {
+  return std::max<int64_t>(1, to_ns(static_cast<double>(cost) / load_.share));
+}
+
 // Serves hidden requests that begin at `last_start` at the latest: one if it is late, else all of them at once, because
 // an idle disk with small hidden requests would otherwise be millions of turns behind when somebody looks.
 void Spindle::serve_hidden(int64_t last_start) {
   int64_t start = std::max(hidden_tag_, free_at_);
-  int64_t base = work(load_.bytes, true);
-  int64_t cost = finish(start, base) - start;
-  int64_t period = std::max<int64_t>(1, to_ns(static_cast<double>(cost) / load_.share));
+  int64_t cost = hidden_cost(start);
+  int64_t period = hidden_period(cost);
   int64_t count = 1;
   if (hidden_tag_ >= free_at_) {
     int64_t last = std::min(last_start, hidden_until_ - 1);
@@ -65,7 +72,7 @@ void Spindle::serve_hidden(int64_t last_start) {
   hidden_.bytes += count * load_.bytes;
   hidden_.busy_ns += count * cost;
   hidden_tag_ += count * period;
-  take(start + (count - 1) * period, base);
+  take(start + (count - 1) * period, work(load_.bytes, true));
   serves_device_ = false;
 }
 
@@ -91,9 +98,10 @@ void Spindle::set_slow(double factor, int64_t until, int64_t now) {
 void Spindle::set_hidden(const HiddenLoad& load, int64_t until, int64_t now) {
   catch_up(now);
   bool goes_on = now < hidden_until_ && load == load_;
-  if (!goes_on) hidden_tag_ = now;
   load_ = load;
   hidden_until_ = load.share > 0 ? until : kNever;
+  // What it has had already counts: asking again and again for something else gives no more than the share.
+  if (!goes_on && load.share > 0) hidden_tag_ = std::clamp(hidden_tag_, now, now + hidden_period(hidden_cost(now)));
 }
 
 void Spindle::stalled(int64_t now) {

@@ -61,6 +61,8 @@ class Spindle {
   void take(int64_t start, int64_t work);
   void rebase(int64_t now);
   bool hidden_first(int64_t device_start) const;
+  int64_t hidden_cost(int64_t start) const;   // what the next hidden request takes
+  int64_t hidden_period(int64_t cost) const;  // from its start tag to the next one
   void serve_hidden(int64_t last_start);
   void catch_up(int64_t now);
 
