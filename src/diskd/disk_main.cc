@@ -19,6 +19,7 @@
 #include "diskd/commands.h"
 #include "diskd/control_server.h"
 #include "diskd/fuse_server.h"
+#include "vdisk/client.h"
 
 namespace culprit {
 namespace {
@@ -26,7 +27,7 @@ namespace {
 constexpr std::string_view kReady = "ready\n";
 
 struct Options {
-  std::string folder, socket, mount;
+  std::string folder, socket, mount, ask;
   DiskModel model;
   bool hidden_mount = false;
   bool detach = false;
@@ -63,12 +64,15 @@ constexpr OptionRow kOptions[] = {
     {"--private", "", "mount in a namespace of its own: attach /proc/PID/root/MOUNT/NAME.img",
      take_switch<&Options::hidden_mount>},
     {"--detach", "", "go to the background once ready", take_switch<&Options::detach>},
+    {"--ask", "LINE", "ask the daemon on --socket this, for example \"counters s1\", and end",
+     take_text<&Options::ask>},
     {"--help", "", "this text", take_switch<&Options::help>},
 };
 
 std::string help_text() {
   std::string text =
       "usage: culprit-disk --folder DIR --socket PATH --mount DIR [--model MODEL] [--private] [--detach]\n"
+      "       culprit-disk --socket PATH --ask LINE\n"
       "Serves virtual disks. Prints \"ready\" once it does; ends at SIGTERM or when the socket says quit.\n\n";
   for (const OptionRow& row : kOptions) {
     std::string left = cat("  ", row.name, row.value.empty() ? "" : " ", row.value);
@@ -94,7 +98,8 @@ Result<Options> parse_options(const std::vector<std::string>& words) {
     if (!row->value.empty() && ++i == words.size()) return usage_error(cat(row->name, " needs a value"));
     RETURN_IF_ERROR(row->take(options, words[i]));
   }
-  if (!options.help && (options.folder.empty() || options.socket.empty() || options.mount.empty()))
+  if (!options.help && options.ask.empty() &&
+      (options.folder.empty() || options.socket.empty() || options.mount.empty()))
     return usage_error("--folder, --socket and --mount must be there", "culprit-disk --help");
   return options;
 }
@@ -199,16 +204,23 @@ Status serve(const Options& options, int ready_fd) {
   ::_exit(0);  // threads may sit in requests of a hung disk; the kernel ends those with us
 }
 
+Status ask(const Options& options) {
+  ASSIGN_OR_RETURN(DiskClient client, DiskClient::connect(options.socket));
+  ASSIGN_OR_RETURN(std::string answer, client.ask_text(options.ask));
+  std::puts(answer.c_str());
+  return Ok{};
+}
+
+Status do_it(const Options& options) {
+  if (!options.ask.empty()) return ask(options);
+  if (!options.help) return serve(options, options.detach ? detach() : STDOUT_FILENO);
+  std::fputs(help_text().c_str(), stdout);
+  return Ok{};
+}
+
 int run(const std::vector<std::string>& words) {
   auto options = parse_options(words);
-  Status done = Ok{};
-  if (!options) {
-    done = options.error();
-  } else if (options->help) {
-    std::fputs(help_text().c_str(), stdout);
-  } else {
-    done = serve(*options, options->detach ? detach() : STDOUT_FILENO);
-  }
+  Status done = options ? do_it(*options) : Status(options.error());
   if (done) return 0;
   std::fprintf(stderr, "culprit-disk: %s\n", done.error().message().c_str());
   if (!done.error().hint.empty()) std::fprintf(stderr, "hint: %s\n", done.error().hint.c_str());

@@ -74,10 +74,15 @@ Result<DiskClient> DiskClient::connect(const std::string& socket_path) {
 }
 
 Result<DiskAnswer> DiskClient::ask(std::string_view line) {
+  ASSIGN_OR_RETURN(std::string text, ask_text(line));
+  return read_answer(text);
+}
+
+Result<std::string> DiskClient::ask_text(std::string_view line) {
   if (line.find('\n') != std::string_view::npos) return input_error("a question to the disk daemon is one line");
   RETURN_IF_ERROR(send_all(socket_.get(), cat(line, "\n")));
   ASSIGN_OR_RETURN(std::string answer, receive_line(socket_.get()));
-  if (answer == "ok" || answer.starts_with("ok ")) return read_answer(std::string_view(answer).substr(2));
+  if (answer == "ok" || answer.starts_with("ok ")) return std::string(trim(std::string_view(answer).substr(2)));
   if (answer.starts_with("error ")) return parse_disk_error(answer);
   return input_error(cat("the disk daemon said '", printable(answer), "'"), "is it another version?");
 }

@@ -18,6 +18,8 @@ class DiskClient {
   static Result<DiskClient> connect(const std::string& socket_path);
   // One line, for example "slow s1 factor=4 for=10s". The daemon's "error TEXT" comes back as an Error.
   Result<DiskAnswer> ask(std::string_view line);
+  // The same, as the daemon wrote it: what follows "ok".
+  Result<std::string> ask_text(std::string_view line);
 
  private:
   explicit DiskClient(Fd socket) : socket_(std::move(socket)) {}
