@@ -19,8 +19,8 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "inject/detach.h"
 #include "inject/part_text.h"
+#include "inject/service_start.h"
 
 namespace culprit {
 
@@ -292,25 +292,26 @@ Result<std::map<int, rlimit>> limits_of(pid_t pid, const std::string& proc) {
 }
 
 Status note_services(FaultWork& work, Need need) {
-  std::vector<Daemon> daemons = find_daemons(work.proc, work.part.daemons);
-  if (daemons.empty() && need == Need::one)
+  size_t count = 0, bytes = 0;
+  for (const Daemon& daemon : find_daemons(work.proc, work.part.daemons)) {
+    auto service = look_closely(daemon, work.proc);
+    if (!service && !is_alive(daemon.id, work.proc)) continue;  // it ended meanwhile
+    if (!service) return std::move(service).error();
+    std::string key = cat("daemon", count++);
+    work.notes[key] = process_text(*service);
+    work.notes[key + ".names"] = encode_words({daemon.comm, service->exe, service->cwd});
+    work.notes[key + ".argv"] = encode_words(daemon.argv);
+    work.notes[key + ".environment"] = encode_words(service->environment);
+    work.notes[key + ".limits"] = limits_text(service->limits);
+    bytes += work.notes[key + ".argv"].size() + work.notes[key + ".environment"].size();
+  }
+  work.notes["daemons"] = cat(count);
+  if (count == 0 && need == Need::one)
     return unsupported_error(cat("no daemon of the file system runs on ", work.part.node,
                                  work.part.daemons.empty() ? "" : ": looked for ", join(work.part.daemons, ", ")),
                              "name them in cluster.toml: daemons = [\"NAME\"], as in /proc/PID/comm");
-  if (daemons.size() > kMostDaemons)
-    return unsupported_error(cat(daemons.size(), " processes have the daemons' names; at most ", kMostDaemons));
-  work.notes["daemons"] = cat(daemons.size());
-  size_t bytes = 0;
-  for (size_t i = 0; i < daemons.size(); ++i) {
-    ASSIGN_OR_RETURN(Service service, look_closely(daemons[i], work.proc));
-    std::string key = cat("daemon", i);
-    work.notes[key] = process_text(service);
-    work.notes[key + ".names"] = encode_words({daemons[i].comm, service.exe, service.cwd});
-    work.notes[key + ".argv"] = encode_words(daemons[i].argv);
-    work.notes[key + ".environment"] = encode_words(service.environment);
-    work.notes[key + ".limits"] = limits_text(service.limits);
-    bytes += work.notes[key + ".argv"].size() + work.notes[key + ".environment"].size();
-  }
+  if (count > kMostDaemons)
+    return unsupported_error(cat(count, " processes have the daemons' names; at most ", kMostDaemons, " can be kept"));
   if (bytes > kMostNotes) return unsupported_error("the daemons' command lines and environments are too long to keep");
   return Ok{};
 }
@@ -380,7 +381,7 @@ Status restart_services(const FaultWork& work) {
   if (!command.empty()) {
     RETURN_IF_ERROR(run_restart_command(command));
   } else {
-    for (const Service& service : missing) RETURN_IF_ERROR(start_detached(service));
+    for (const Service& service : missing) RETURN_IF_ERROR(start_service(service));
   }
   return wait_until_there(work, kStartTimeout);
 }

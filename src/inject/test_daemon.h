@@ -52,7 +52,9 @@ class TestDaemon {
     part.lease_ns = part.duration_ns = 10 * kNsPerSecond;
   }
   ~TestDaemon() {
-    for (const Daemon& daemon : running()) ::kill(daemon.id.pid, SIGKILL);
+    std::vector<Daemon> left = running();
+    for (const Daemon& daemon : left) ::kill(daemon.id.pid, SIGKILL);
+    for (const Daemon& daemon : left) wait_gone(daemon.id, 5 * kNsPerSecond);  // the next test has the same name
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
   }

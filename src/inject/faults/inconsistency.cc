@@ -1,15 +1,18 @@
 // PFault b-Inconsist: a server's local file system is consistent in itself, but not with the other servers' any more,
 // because its checker repaired it (method debugfs: inodes of a seeded share of the files are damaged, then e2fsck) or
-// because files are missing (method delete). It stays damaged until the snapshot taken before is restored. So the
-// snapshot is the fault's mark: it exists from before the damage until the image is whole again.
+// because files are missing (method delete). It stays damaged until the snapshot taken before is restored. A hidden
+// folder, made after the snapshot and before the damage, marks the damaged image: a restored one does not have it.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/fd.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "inject/diskfs.h"
+#include "inject/hidden_folder.h"
 #include "inject/service.h"
 #include "inject/stored_files.h"
 #include "inject/virtual_disk.h"
@@ -66,10 +69,8 @@ Status prepare(FaultWork& work) {
     return unsupported_error(cat("inconsistency: there is no file to damage below ", data_folder(work, mount)),
                              "write some through the file system first");
   RETURN_IF_ERROR(note_virtual_disk(work, "fail"));
-  ASSIGN_OR_RETURN(bool taken, snapshot_exists(work));
-  if (taken)
-    return unsupported_error(cat("inconsistency: the disk of ", work.part.node, " has a snapshot already"),
-                             "culprit inject --undo-all restores it, if it is an injection's");
+  ASSIGN_OR_RETURN(bool old, snapshot_exists(work));
+  work.notes["old_snapshot"] = std::string(1, old ? '1' : '0');
   note_mount(work, mount);
   return note_services(work, Need::none);
 }
@@ -102,6 +103,22 @@ Status remove_files(const std::string& folder, const std::vector<StoredFile>& fi
   return Ok{};
 }
 
+// On the disk before anything is damaged.
+Status mark(const FaultWork& work, const Mount& mount) {
+  RETURN_IF_ERROR(make_hidden_folder(work));
+  Fd root(::open(mount.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid() || ::syncfs(root.get()) != 0) return system_error(cat("cannot sync ", mount.target), errno);
+  return Ok{};
+}
+
+Status break_files(const FaultWork& work, const Mount& mount, const std::vector<StoredFile>& files) {
+  if (!by_debugfs(work.part)) return remove_files(data_folder(work, mount), files);
+  RETURN_IF_ERROR(unmount_fs(work, mount));
+  RETURN_IF_ERROR(damage(mount, files, work.part.seed));
+  RETURN_IF_ERROR(check_until_clean(mount));
+  return mount_fs(work, mount);
+}
+
 Status apply(FaultWork& work) {
   ASSIGN_OR_RETURN(double percent, number_param(work.part, "percent", 0.0001, 100));
   ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
@@ -110,40 +127,45 @@ Status apply(FaultWork& work) {
   std::vector<StoredFile> chosen = choose_share(std::move(files), percent, work.part.seed);
   RETURN_IF_ERROR(unmount_fs(work, mount));
   RETURN_IF_ERROR(ask_about_snapshot(work, "snapshot"));
-  if (by_debugfs(work.part)) {
-    RETURN_IF_ERROR(damage(mount, chosen, work.part.seed));
-    RETURN_IF_ERROR(check_until_clean(mount));
-    RETURN_IF_ERROR(mount_fs(work, mount));
-  } else {
-    RETURN_IF_ERROR(mount_fs(work, mount));
-    RETURN_IF_ERROR(remove_files(data_folder(work, mount), chosen));
-  }
+  RETURN_IF_ERROR(mount_fs(work, mount));
+  RETURN_IF_ERROR(mark(work, mount));
+  RETURN_IF_ERROR(break_files(work, mount, chosen));
   work.notes["files"] = cat(chosen.size());
   return restart_services(work);
 }
 
-Status restore(const FaultWork& work) {
-  ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
+// Unmounted, it was left in the middle of something: the mark tells whether it is damaged. What cannot be mounted is,
+// if the snapshot can only be ours.
+Result<bool> is_damaged(const FaultWork& work, const Mount& mount) {
+  Status mounted = mount_fs(work, mount);
+  if (mounted) return hidden_folder_exists(work);
+  auto old = work.notes.find("old_snapshot");
+  ASSIGN_OR_RETURN(bool taken, snapshot_exists(work));
+  if (taken && old != work.notes.end() && old->second == "0") return true;
+  return std::move(mounted).error();
+}
+
+Status restore(const FaultWork& work, const Mount& mount) {
   RETURN_IF_ERROR(stop_services(work));
   RETURN_IF_ERROR(unmount_fs(work, mount));
   RETURN_IF_ERROR(ask_about_snapshot(work, "restore"));
   RETURN_IF_ERROR(forget_device_cache(mount.source));
-  RETURN_IF_ERROR(mount_fs(work, mount));
-  return ask_about_snapshot(work, "forget");  // only now: until here another try could begin again
+  return mount_fs(work, mount);
 }
 
 Status undo(const FaultWork& work) {
   if (!has_noted_mount(work) || !has_noted_virtual_disk(work)) return Ok{};  // prepare did not come that far
-  ASSIGN_OR_RETURN(bool damaged, snapshot_exists(work));
-  if (damaged) RETURN_IF_ERROR(restore(work));
+  ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
+  ASSIGN_OR_RETURN(bool damaged, is_damaged(work, mount));
+  if (damaged) RETURN_IF_ERROR(restore(work, mount));
   return bring_back(work);
 }
 
 Result<bool> active(const FaultWork& work) {
   if (!has_noted_mount(work) || !has_noted_virtual_disk(work)) return false;
-  ASSIGN_OR_RETURN(bool damaged, snapshot_exists(work));
-  if (damaged) return true;
-  return needs_bringing_back(work);
+  ASSIGN_OR_RETURN(bool away, needs_bringing_back(work));
+  if (away) return true;
+  return hidden_folder_exists(work);
 }
 
 }  // namespace

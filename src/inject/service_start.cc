@@ -1,6 +1,6 @@
 // Two forks, so that the daemon is nobody's child and its end is reaped by process 1 of the node. Everything that needs
 // memory is made before the first of them. A pipe that closes on exec carries back the errno of what failed.
-#include "inject/detach.h"
+#include "inject/service_start.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -87,7 +87,7 @@ int become(const Service& service, char* const* argv, char* const* environment) 
 
 }  // namespace
 
-Status start_detached(const Service& service) {
+Status start_service(const Service& service) {
   std::vector<char*> argv = pointers(service.daemon.argv);
   std::vector<char*> environment = pointers(service.environment);
   int ends[2];

@@ -6,6 +6,6 @@
 namespace culprit {
 
 // Returns when the program runs (or an error when it could not be run); whether it stays is for the caller to see.
-Status start_detached(const Service& service);
+Status start_service(const Service& service);
 
 }  // namespace culprit
