@@ -17,7 +17,12 @@ Status ask(const FaultWork& work) {
 
 Status prepare(FaultWork& work) {
   RETURN_IF_ERROR(number_param(work.part, "factor", 1, kMostFactor));
-  return note_virtual_disk(work, kEffect);
+  RETURN_IF_ERROR(note_virtual_disk(work, kEffect));
+  ASSIGN_OR_RETURN(std::string disk, noted_virtual_disk(work));
+  ASSIGN_OR_RETURN(DiskAnswer answer, ask_disk("status " + disk));
+  if (answer["rate"] != "0") return Ok{};
+  return unsupported_error("slow_disk: the disk has no model, so it has no time to be multiplied",
+                           "culprit lab up --disk barracuda7200");
 }
 
 Status apply(FaultWork& work) {
