@@ -81,7 +81,7 @@ Result<ProcessId> start_daemon(const Lab& lab) {
   std::filesystem::create_directories(mount_folder(lab), failed);
   ASSIGN_OR_RETURN(std::string program, find_disk_program());
   return start_detached({program, "--folder", lab.images_folder(), "--socket", lab.socket_path(), "--mount",
-                         mount_folder(lab), "--private"},
+                         mount_folder(lab), "--model", "none", "--private"},
                         0, cat(lab.folder(), "/disk.log"), kStepTime);
 }
 
@@ -138,7 +138,6 @@ Result<DiskDevices> make_disks(const Lab& lab) {
   if (failed) return system_error(cat("cannot make ", lab.images_folder()), failed.value());
   RETURN_IF_ERROR(for_each_node(lab.servers(), [&](const LabNode& node) { return format_image(lab, node); }));
   ASSIGN_OR_RETURN(ProcessId daemon, start_daemon(lab));
-  ASSIGN_OR_RETURN(DiskClient control, DiskClient::connect(lab.socket_path()));
   for (const LabNode& node : lab.nodes()) {
     std::string own = cat(lab.node_folder(node), "/disk.sock");
     if (::link(lab.socket_path().c_str(), own.c_str()) != 0) return system_error(cat("cannot make ", own), errno);
@@ -146,7 +145,6 @@ Result<DiskDevices> make_disks(const Lab& lab) {
   DiskDevices devices;
   std::string notes;
   for (const LabNode* node : lab.servers()) {
-    RETURN_IF_ERROR(control.ask(cat("add ", node->disk, " ", lab.plan().disk_bytes)));
     ASSIGN_OR_RETURN(LoopDevice device,
                      attach_loop(cat("/proc/", daemon.pid, "/root", mount_folder(lab), "/", node->disk, ".img")));
     RETURN_IF_ERROR(tune(lab, device, notes));

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "lab/lab_fs.h"
+#include "vdisk/disk_model.h"
 
 namespace culprit {
 
@@ -83,7 +84,9 @@ Status complete_plan(LabPlan& plan) {
   RETURN_IF_ERROR(choose(plan.format, "disk format", {"xfs", "ext4"}));
   if (plan.disk_bytes == 0) plan.disk_bytes = kDiskBytes;
   RETURN_IF_ERROR(check_counts(plan, *fs));
-  if (plan.disk.empty()) plan.disk = cat("rate=", preset_disk_rate(plan.servers), ",seek=4ms");
+  int64_t rate = preset_disk_rate(plan.servers);
+  if (plan.disk.empty()) plan.disk = rate == kDiskRate ? "barracuda7200" : cat("rate=", rate, ",seek=4ms");
+  RETURN_IF_ERROR(parse_disk_model(plan.disk));
   if (plan.server_link == 0) plan.server_link = preset_server_link(plan.servers);
   if (plan.client_link == 0) plan.client_link = preset_client_link(plan);
   RETURN_IF_ERROR(check_link(plan.server_link, "--link"));
