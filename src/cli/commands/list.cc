@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "fs/adapter.h"
+#include "inject/fault.h"
 #include "model/metric.h"
 #include "sample/collector.h"
 
@@ -37,6 +38,27 @@ std::vector<Item> detectors() {
 }
 std::vector<Item> filesystems() {
   return items_of(fs_adapters());
+}
+
+std::vector<Item> faults() {
+  std::vector<Item> items;
+  for (const FaultInfo* fault : inject_faults()) {
+    Json params = Json::array();
+    std::string taken;
+    for (const FaultParam& param : fault->params) {
+      params.push_back({{"name", param.name}, {"unit", param.unit}, {"default", param.fallback}, {"help", param.help}});
+      taken += cat(taken.empty() ? "" : " ", param.name, "=", param.fallback.empty() ? param.unit : param.fallback);
+    }
+    Json fields = {{"class", fault_class_name(fault->kind)},
+                   {"held_by", fault->held == HeldBy::kernel ? "kernel" : "journal"},
+                   {"virtual_disk", fault->needs_virtual_disk},
+                   {"parameters", params}};
+    std::string summary =
+        cat(fault->summary, " (", fault_class_name(fault->kind),
+            fault->needs_virtual_disk ? ", virtual disks only)" : ")", taken.empty() ? "" : "; ", taken);
+    items.push_back({std::string(fault->name), std::move(summary), std::move(fields)});
+  }
+  return items;
 }
 
 std::vector<Item> metric_items() {
@@ -79,6 +101,7 @@ constexpr Kind kKinds[] = {
     {"collectors", "what a node's sampler reads", collectors},
     {"commands", "what culprit can do", commands},
     {"detectors", "ways to find the culprit in a run", detectors},
+    {"faults", "what culprit inject can break, with its parameters and their defaults", faults},
     {"filesystems", "parallel file systems whose daemons and ports are known", filesystems},
     {"metrics", "what is derived from the counters, and judged or shown", metric_items},
     {"parameters", "the detectors' constants, with their defaults", parameters},
@@ -130,10 +153,11 @@ Result<int> run(const Args& args) {
 
 extern const CommandInfo command_list{
     .name = "list",
-    .summary = "the collectors, commands, detectors, file systems, metrics and parameters there are",
+    .summary = "the collectors, commands, detectors, faults, file systems, metrics and parameters there are",
     .positionals = {{.name = "KIND",
                      .help =
-                         "collectors, commands, detectors, filesystems, metrics or parameters; without it, the kinds",
+                         "collectors, commands, detectors, faults, filesystems, metrics or parameters; without it, the "
+                         "kinds",
                      .required = false}},
     .options = {{.name = "json", .help = "as JSON"}},
     .run = run,
