@@ -49,8 +49,7 @@ mfschunkserver -c $d/chunk.cfg start >$d/chunk.out 2>&1 || { cat $d/chunk.out >&
 
 Status all_chunk_servers_there(const Lab& lab, const LabNode& client, const LabNode& master) {
   return lab.wait_for(
-      client,
-      cat("test $(mfscli -H ", master.address, " -SCS -s ';' | grep -c '^10[.]77[.]') -eq ", lab.plan().servers),
+      client, cat("test $(mfscli -H ", master.address, " -SCS -s ';' | grep -c ';9422;') -eq ", lab.plan().servers),
       kStepTime);
 }
 
@@ -65,11 +64,11 @@ Status start(const Lab& lab) {
   RETURN_IF_ERROR(all_chunk_servers_there(lab, master, master));
   std::string goal = lab.plan().layout.substr(4);  // goal2
   return for_each_node(lab.clients(), [&](const LabNode& client) -> Status {
-    return lab.wait_for(client,
-                        cat("grep -q ' /mnt/lab fuse.mfs ' /proc/mounts || mfsmount /mnt/lab -H ", master.address,
-                            " >/dev/null 2>&1; grep -q ' /mnt/lab fuse.mfs ' /proc/mounts && mfssetgoal -r ", goal,
-                            " /mnt/lab >/dev/null"),
-                        kStepTime);
+    return lab.wait_for(
+        client,
+        cat("grep -q ' /mnt/lab fuse ' /proc/mounts || mfsmount /mnt/lab -H ", master.address,
+            " >/dev/null 2>&1; grep -q ' /mnt/lab fuse ' /proc/mounts && mfssetgoal -r ", goal, " /mnt/lab >/dev/null"),
+        kStepTime);
   });
 }
 
@@ -93,7 +92,7 @@ const LabFs lab_moosefs = {
     .master = "m1",
     .check = check,
     .start = start,
-    .mount_type = "fuse.mfs",
+    .mount_type = "fuse",
 };
 
 }  // namespace culprit
