@@ -1,0 +1,159 @@
+"""What tests with a lab share: the tool, and a picture of the machine that must be the same before and after."""
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIP = 77
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "build"
+CULPRIT = os.path.join(BUILD, "culprit")
+PROGRAMS = ("culprit", "gluster", "mfs", "sleep infinity")
+
+
+def need(*programs):
+    """Skips the test where it cannot run."""
+    if os.geteuid() != 0:
+        print("skip: a lab needs root")
+        sys.exit(SKIP)
+    for device in ("/dev/fuse", "/dev/loop-control"):
+        if not os.path.exists(device):
+            print("skip: there is no " + device)
+            sys.exit(SKIP)
+    for program in programs:
+        if subprocess.run(["sh", "-c", "command -v " + program], capture_output=True).returncode != 0:
+            print("skip: there is no " + program)
+            sys.exit(SKIP)
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def culprit(*words, code=0, limit=180, **options):
+    """Runs the tool; `code` is the exit code it must have, None for any."""
+    done = subprocess.run([CULPRIT, *words], capture_output=True, text=True, timeout=limit, **options)
+    if code is not None:
+        check(done.returncode == code,
+              "culprit %s: exit code %d\n%s%s" % (" ".join(words), done.returncode, done.stdout, done.stderr))
+    return done
+
+
+class Lab:
+    """A lab with a name of its own, taken down whatever happens."""
+
+    def __init__(self, name, *words, fs="directory"):
+        self.name = name
+        self.folder = tempfile.mkdtemp(prefix="culprit-test-")
+        self.cluster = os.path.join(self.folder, "cluster.toml")
+        atexit.register(self.clean)
+        self.up = culprit("lab", "up", "--name", name, "--fs", fs, "--cluster", self.cluster, *words)
+
+    def run(self, node, *words, code=0, limit=120):
+        return culprit("lab", "exec", node, "--name", self.name, "--", *words, code=code, limit=limit)
+
+    def sh(self, node, script, code=0, limit=120):
+        return self.run(node, "sh", "-c", script, code=code, limit=limit).stdout
+
+    def down(self):
+        return culprit("lab", "down", "--name", self.name)
+
+    def clean(self):
+        culprit("lab", "down", "--name", self.name, code=None)
+        subprocess.run(["rm", "-rf", self.folder])
+
+
+def output(*words):
+    return subprocess.run(words, capture_output=True, text=True).stdout
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def processes():
+    """Ours by their programs, and everything that lives in a namespace that is not ours."""
+    here = {kind: os.readlink("/proc/self/ns/" + kind) for kind in ("net", "mnt", "pid")}
+    found, spaces = set(), set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        line = read("/proc/%s/cmdline" % pid).replace("\0", " ").strip()
+        try:
+            own = {kind: os.readlink("/proc/%s/ns/%s" % (pid, kind)) for kind in here}
+        except OSError:
+            continue
+        spaces.update(own.values())
+        if int(pid) == os.getpid() or not line:
+            continue
+        if own != here or any(line.startswith(word) or "/" + word in line.split(" ")[0] for word in PROGRAMS):
+            found.add((pid, line))
+    return found, spaces
+
+
+def loops():
+    rows = set()
+    for name in os.listdir("/sys/block"):
+        if name.startswith("loop"):
+            base = "/sys/block/%s/" % name
+            numbers = read(base + "dev").strip()
+            rows.add((name, read(base + "loop/backing_file"), read(base + "queue/scheduler"),
+                      read(base + "queue/read_ahead_kb"), read("/sys/class/bdi/%s/strict_limit" % numbers)))
+    return rows
+
+
+def cgroups():
+    return {folder for folder, _, _ in os.walk("/sys/fs/cgroup")}
+
+
+def files(*folders):
+    rows = set()
+    for top in folders:
+        for folder, _, names in os.walk(top):
+            rows.update(os.path.join(folder, name) for name in names + [""])
+    return rows
+
+
+def temporary():
+    return {name for name in os.listdir("/tmp") if name.startswith(("culprit", "gluster", "mfs", ".gluster"))}
+
+
+def picture():
+    """Everything a lab could leave behind, by kind."""
+    running, spaces = processes()
+    return {
+        "processes": running,
+        "namespaces": spaces,
+        "links": set(output("ip", "-o", "link").split("\n")),
+        "queues": set(output("tc", "qdisc").split("\n")),
+        "rules": set(output("nft", "list", "ruleset").split("\n")),
+        "mounts": set(read("/proc/self/mounts").split("\n")),
+        "loop devices": loops(),
+        "cgroups": cgroups(),
+        "temporary files": temporary(),
+        "files": files("/run/culprit", "/dev/shm", "/var/lib/glusterd", "/var/log/glusterfs", "/var/lib/mfs", "/mnt",
+                       "/run/gluster", "/etc/mfs"),
+    }
+
+
+def same(before, after):
+    """The difference as text; "" when there is none."""
+    lines = []
+    for kind in before:
+        for sign, rows in (("left behind", after[kind] - before[kind]), ("gone", before[kind] - after[kind])):
+            lines += ["%s %s: %s" % (kind, sign, row) for row in sorted(map(str, rows))]
+    return "\n".join(lines)
+
+
+def expect_same(before, what):
+    for _ in range(50):  # a namespace lives a moment longer than its last process
+        difference = same(before, picture())
+        if not difference:
+            print("ok: " + what)
+            return
+        time.sleep(0.1)
+    raise AssertionError("%s:\n%s" % (what, difference))
