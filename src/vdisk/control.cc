@@ -18,7 +18,7 @@ constexpr int64_t kMinDisk = int64_t{1} << 20;
 constexpr int64_t kMaxDisk = int64_t{1} << 44;
 constexpr int64_t kBlock = 4096;  // sizes are rounded up to it: no partial block at a device's end
 constexpr int64_t kMinHidden = 4096;
-constexpr int64_t kMaxHidden = 16 << 20;
+constexpr int64_t kMaxHidden = 64 << 20;
 constexpr double kMaxFactor = 1000;
 
 // The words after the disk's name: plain ones in their order, then key=value in any order.
@@ -64,7 +64,7 @@ Status read_hidden(const Words& words, DiskCommand& command) {
   if (auto size = words.keyed.find("size"); size != words.keyed.end()) {
     ASSIGN_OR_RETURN(command.hidden.bytes, parse_bytes(size->second));
     if (command.hidden.bytes < kMinHidden || command.hidden.bytes > kMaxHidden)
-      return usage_error(cat("size=", printable(size->second), " is not between 4096 bytes and 16 MiB"));
+      return usage_error(cat("size=", printable(size->second), " is not between 4096 bytes and 64 MiB"));
   }
   return read_for(words, command);
 }
