@@ -226,9 +226,14 @@ Status Guard::apply() {
   ASSIGN_OR_RETURN(Journal journal, Journal::create(faults_folder(), text));
   journal_ = std::move(journal);
   if (fault_->apply) RETURN_IF_ERROR(fault_->apply(work_));
+  FaultParams fresh;
+  for (const auto& [name, value] : work_.notes) {
+    auto before = text.notes.find(name);
+    if (before == text.notes.end() || before->second != value) fresh[name] = value;
+  }
   int64_t now = wall_now_ns();
   prolonged_ns_ = monotonic_now_ns();
-  RETURN_IF_ERROR(journal_->append(format_notes(work_.notes) + "applied\n"));
+  RETURN_IF_ERROR(journal_->append(format_notes(fresh) + "applied\n"));
   if (fault_->active) {
     ASSIGN_OR_RETURN(bool there, fault_->active(work_));
     if (!there) return system_error(cat(fault_->name, " was applied, and a look says that it is not in force"), 0);
@@ -242,9 +247,9 @@ Status Guard::apply() {
 std::string Guard::reason_to_end(int64_t now_ns) {
   for (std::string line = commands_.next(); !line.empty(); line = commands_.next()) asked_ = asked_ || line == "undo";
   if (!signalled_.empty()) return signalled_;
-  if (asked_) return "asked";
+  if (asked_) return std::string(kReasonAsked);
   if (commands_.ended()) return "the controller is gone";
-  if (now_ns >= end_ns_) return "time over";
+  if (now_ns >= end_ns_) return std::string(kReasonTime);
   if (now_ns - commands_.heard_ns() > work_.part.lease_ns) return "the controller is silent";
   if (path_exists(stop_file())) return "kill switch";
   if (now_ns - prolonged_ns_ > work_.part.lease_ns) return "the lease ran out";

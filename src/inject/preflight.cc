@@ -35,19 +35,6 @@ bool in_path(std::string_view tool) {
   return false;
 }
 
-Status check_tools(const FaultInfo& fault, const FaultPart& part) {
-  for (std::string_view tool : fault.tools) {
-    if (in_path(tool)) continue;
-    std::string_view package = tool;
-    for (const Package& each : kPackages) {
-      if (each.tool == tool) package = each.name;
-    }
-    return unsupported_error(cat(fault.name, " needs the program ", tool, ", which ", part.node, " does not have"),
-                             cat("install the package ", package, " there"));
-  }
-  return Ok{};
-}
-
 Status check_disks(const FaultInfo& fault, const FaultWork& work) {
   const FaultPart& part = work.part;
   if (!fault.needs_disk && !fault.needs_virtual_disk) return Ok{};
@@ -83,6 +70,19 @@ Status check_daemons(const FaultInfo& fault, const FaultWork& work) {
 }
 
 }  // namespace
+
+Status check_tools(const FaultInfo& fault, const FaultPart& part) {
+  for (std::string_view tool : fault.tools) {
+    if (in_path(tool)) continue;
+    std::string_view package = tool;
+    for (const Package& each : kPackages) {
+      if (each.tool == tool) package = each.name;
+    }
+    return unsupported_error(cat(fault.name, " needs the program ", tool, ", which ", part.node, " does not have"),
+                             cat("install the package ", package, " there"));
+  }
+  return Ok{};
+}
 
 void widen_path() {
   const char* path = std::getenv("PATH");

@@ -13,6 +13,7 @@ Result<FaultParams> fill_params(const FaultInfo& fault, const FaultParams& given
 // A disk that a parameter names must be one that cluster.toml names.
 Status check_disk_param(const FaultInfo& fault, const FaultParams& params, const std::vector<std::string>& disks,
                         std::string_view node);
+Status check_tools(const FaultInfo& fault, const FaultPart& part);
 // Programs are looked for where root's PATH would have them, also when a login through ssh left it short.
 void widen_path();
 // The chosen disk of the node: the parameter `disk`, or the first that it has.

@@ -9,6 +9,10 @@
 
 namespace culprit {
 
+// Why a fault ended as it should.
+constexpr std::string_view kReasonTime = "time over";
+constexpr std::string_view kReasonAsked = "asked";
+
 struct GuardReport {
   enum class Kind {
     note,      // what the user should know

@@ -112,7 +112,9 @@ Error ChildLink::why() const {
   if (!deploy_failed_.what.empty()) return deploy_failed_;
   Error way = runner_->explain(child_.exit_code(), errors_);
   if (!way.what.empty() || child_.exit_code() == 0) return way;
-  Error error = explain_deploy(child_.exit_code(), errors_);
+  bool killed = child_.exit_code() > 128;
+  Error error = killed ? system_error(cat("culprit-node was killed by signal ", child_.exit_code() - 128), 0)
+                       : explain_deploy(child_.exit_code(), errors_);
   error.what = cat(runner_->name(), ": ", error.what);
   return error;
 }

@@ -77,6 +77,7 @@ class Session {
   std::set<std::string> recordings() const;
   int64_t on_ns() const;
   int64_t off_ns() const;
+  bool cut_short() const;
   int answer() const;
   std::string as_text() const;
   std::string as_json() const;
@@ -84,6 +85,7 @@ class Session {
   SessionOptions options_;
   StartLink start_;
   bool begun_noted_ = false;
+  bool by_switch_ = false;
   bool followed_up_ = false;
   bool followed_clean_ = false;
   std::vector<std::string> costs_;
@@ -182,7 +184,10 @@ void Session::follow_up() {
 void Session::loop() {
   StopSignals signals;
   while (!injection_.over()) {
-    if (signals.asked() || path_exists(stop_file())) injection_.stop();
+    bool killed = path_exists(stop_file());
+    if (killed && !by_switch_) say(cat("kill switch: ", stop_file(), " exists"));
+    by_switch_ = by_switch_ || killed;
+    if (signals.asked() || killed) injection_.stop();
     injection_.turn();
     if (injection_.ever_active() && !begun_noted_) note_begin();
     if (injection_.over()) break;
@@ -202,12 +207,19 @@ int Session::run() {
   return answer();
 }
 
+// Ended by somebody else than the time and the user of this command.
+bool Session::cut_short() const {
+  return by_switch_ || std::any_of(injection_.parts().begin(), injection_.parts().end(), [](const PartState& part) {
+           return !part.reason.empty() && part.reason != kReasonTime && part.reason != kReasonAsked;
+         });
+}
+
 int Session::answer() const {
   for (const PartState& part : injection_.parts()) {
     if (!part.error.what.empty()) print_error(part.error);
   }
   print(options_.json ? as_json() : as_text());
-  return injection_.clean() ? kExitHealthy : kExitFailed;
+  return injection_.clean() && !cut_short() ? kExitHealthy : kExitFailed;
 }
 
 std::string Session::as_text() const {

@@ -28,6 +28,7 @@ Status prepare(FaultWork& work) {
 
 Status apply(FaultWork& work) {
   ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
+  RETURN_IF_ERROR(sync_fs(mount));
   ASSIGN_OR_RETURN(Output output, run_command({"mount", "-o", "remount,abort", mount.target}, kTimeout));
   ASSIGN_OR_RETURN(FsState state, look_at_fs(work, mount));
   if (state == FsState::down) return Ok{};

@@ -2,12 +2,10 @@
 // because its checker repaired it (method debugfs: inodes of a seeded share of the files are damaged, then e2fsck) or
 // because files are missing (method delete). It stays damaged until the snapshot taken before is restored. A hidden
 // folder, made after the snapshot and before the damage, marks the damaged image: a restored one does not have it.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
-#include "base/fd.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -103,14 +101,6 @@ Status remove_files(const std::string& folder, const std::vector<StoredFile>& fi
   return Ok{};
 }
 
-// On the disk before anything is damaged.
-Status mark(const FaultWork& work, const Mount& mount) {
-  RETURN_IF_ERROR(make_hidden_folder(work));
-  Fd root(::open(mount.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid() || ::syncfs(root.get()) != 0) return system_error(cat("cannot sync ", mount.target), errno);
-  return Ok{};
-}
-
 Status break_files(const FaultWork& work, const Mount& mount, const std::vector<StoredFile>& files) {
   if (!by_debugfs(work.part)) return remove_files(data_folder(work, mount), files);
   RETURN_IF_ERROR(unmount_fs(work, mount));
@@ -128,7 +118,8 @@ Status apply(FaultWork& work) {
   RETURN_IF_ERROR(unmount_fs(work, mount));
   RETURN_IF_ERROR(ask_about_snapshot(work, "snapshot"));
   RETURN_IF_ERROR(mount_fs(work, mount));
-  RETURN_IF_ERROR(mark(work, mount));
+  RETURN_IF_ERROR(make_hidden_folder(work));
+  RETURN_IF_ERROR(sync_fs(mount));
   RETURN_IF_ERROR(break_files(work, mount, chosen));
   work.notes["files"] = cat(chosen.size());
   return restart_services(work);
