@@ -71,8 +71,8 @@ Result<ImageFolder> ImageFolder::open(const std::string& path) {
   if (!lock.valid()) return system_error(cat("cannot lock ", absolute), errno);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     auto owner = read_file(cat(absolute, "/lock"), 64);
-    return system_error(cat("another culprit-disk serves ", absolute), errno,
-                        owner ? cat("it is process ", printable(trim(*owner))) : "");
+    return input_error(cat("another culprit-disk serves ", absolute),
+                       owner ? cat("it is process ", printable(trim(*owner))) : "");
   }
   if (::ftruncate(lock.get(), 0) != 0) return system_error(cat("cannot write ", absolute, "/lock"), errno);
   RETURN_IF_ERROR(write_all(lock.get(), cat(static_cast<int>(::getpid()), "\n"), cat(absolute, "/lock")));
