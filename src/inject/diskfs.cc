@@ -209,6 +209,12 @@ Result<FsState> look_at_fs(const FaultWork& work, const Mount& mount) {
   return system_error(cat("cannot look at ", mount.target), errno);
 }
 
+Status sync_fs(const Mount& mount) {
+  Fd root(::open(mount.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid() || ::syncfs(root.get()) != 0) return system_error(cat("cannot sync ", mount.target), errno);
+  return Ok{};
+}
+
 Status unmount_fs(const FaultWork& work, const Mount& mount) {
   int64_t end = monotonic_now_ns() + kUnmountTimeout;
   while (true) {
@@ -251,11 +257,11 @@ Status check_fs(const Mount& mount) {
                                printable(trim(first.err.empty() ? first.out : first.err), 200)));
 }
 
-Status bring_back(const FaultWork& work) {
+Status bring_back(const FaultWork& work, Remount remount) {
   if (!has_noted_mount(work)) return Ok{};  // prepare did not come that far
   ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
   ASSIGN_OR_RETURN(FsState state, look_at_fs(work, mount));
-  if (state != FsState::fine) {
+  if (state != FsState::fine || remount == Remount::always) {
     RETURN_IF_ERROR(stop_services(work));
     RETURN_IF_ERROR(unmount_fs(work, mount));
     RETURN_IF_ERROR(check_fs(mount));

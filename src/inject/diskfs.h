@@ -43,13 +43,16 @@ enum class FsState {
 };
 Result<FsState> look_at_fs(const FaultWork& work, const Mount& mount);
 
+// All that was written so far is on the disk.
+Status sync_fs(const Mount& mount);
 // Also harmless when it is unmounted (mounted) already.
 Status unmount_fs(const FaultWork& work, const Mount& mount);
 Status mount_fs(const FaultWork& work, const Mount& mount);
 // Repairs what a crash leaves (ext4: e2fsck -p, and in earnest if that is not enough). xfs does it in its mount.
 Status check_fs(const Mount& mount);
 // Whatever state it is in: afterwards the noted file system is mounted and works, and the daemons run.
-Status bring_back(const FaultWork& work);
+enum class Remount { if_down, always };
+Status bring_back(const FaultWork& work, Remount remount);
 // bring_back would have something to do.
 Result<bool> needs_bringing_back(const FaultWork& work);
 

@@ -51,6 +51,13 @@ Status remove_tree(int parent, const std::string& name, int depth) {
   return Ok{};
 }
 
+// On the disk, or a failure of the file system soon after would bring the folder back.
+Status sync_folder(const std::string& path) {
+  Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid() || ::fsync(folder.get()) != 0) return system_error(cat("cannot sync ", path), errno);
+  return Ok{};
+}
+
 }  // namespace
 
 Result<std::string> hidden_folder(const FaultWork& work) {
@@ -72,7 +79,8 @@ Status make_hidden_folder(const FaultWork& work) {
 Status remove_hidden_folder(const FaultWork& work) {
   if (!has_noted_mount(work)) return Ok{};  // prepare did not come that far
   ASSIGN_OR_RETURN(std::string path, hidden_folder(work));
-  return remove_tree(AT_FDCWD, path, 1);
+  RETURN_IF_ERROR(remove_tree(AT_FDCWD, path, 1));
+  return sync_folder(path.substr(0, path.rfind('/') + 1));
 }
 
 Result<bool> hidden_folder_exists(const FaultWork& work) {

@@ -20,6 +20,13 @@ Result<bool> is_active(const std::string& disk, std::string_view effect) {
   return std::find(names.begin(), names.end(), effect) != names.end();
 }
 
+Result<int64_t> failed_requests(const std::string& disk) {
+  ASSIGN_OR_RETURN(DiskAnswer answer, ask_disk(cat("counters ", disk)));
+  auto errors = parse_int(answer["errors"]);
+  if (!errors) return input_error("the disk daemon does not count its errors", "another version?");
+  return *errors;
+}
+
 }  // namespace
 
 Status note_virtual_disk(FaultWork& work, std::string_view effect) {
@@ -28,7 +35,9 @@ Status note_virtual_disk(FaultWork& work, std::string_view effect) {
   if (active)
     return unsupported_error(cat("the virtual disk ", disk, " is under ", effect, " already"),
                              "wait until that is over; its undo would be ours");
+  ASSIGN_OR_RETURN(int64_t errors, failed_requests(disk));
   work.notes[std::string(kNote)] = disk;
+  work.notes["disk_errors"] = cat(errors);
   return Ok{};
 }
 
@@ -59,6 +68,14 @@ Status heal_disk_effect(const FaultWork& work, std::string_view effect) {
   ASSIGN_OR_RETURN(std::string disk, noted_virtual_disk(work));
   RETURN_IF_ERROR(ask_disk(cat("heal ", disk, " ", effect)));
   return Ok{};
+}
+
+Result<bool> disk_has_failed_requests(const FaultWork& work) {
+  auto before = work.notes.find("disk_errors");
+  if (before == work.notes.end() || !has_noted_virtual_disk(work)) return false;
+  ASSIGN_OR_RETURN(std::string disk, noted_virtual_disk(work));
+  ASSIGN_OR_RETURN(int64_t errors, failed_requests(disk));
+  return cat(errors) != before->second;
 }
 
 Result<bool> disk_effect_is_active(const FaultWork& work, std::string_view effect) {

@@ -20,6 +20,9 @@ Result<DiskAnswer> ask_disk(std::string_view line);
 // `arguments` like "factor=4"; for= is added.
 Status set_disk_effect(const FaultWork& work, std::string_view effect, std::string_view arguments);
 Status heal_disk_effect(const FaultWork& work, std::string_view effect);
+// Requests that the disk has failed since note_virtual_disk. After one, what the kernel has cached of the disk may
+// differ from what is on it, and it may notice much later.
+Result<bool> disk_has_failed_requests(const FaultWork& work);
 Result<bool> disk_effect_is_active(const FaultWork& work, std::string_view effect);
 
 }  // namespace culprit

@@ -28,7 +28,8 @@ Status apply(FaultWork& work) {
 
 Status undo(const FaultWork& work) {
   RETURN_IF_ERROR(heal_disk_effect(work, kEffect));
-  return bring_back(work);
+  ASSIGN_OR_RETURN(bool failed, disk_has_failed_requests(work));
+  return bring_back(work, failed ? Remount::always : Remount::if_down);
 }
 
 Result<bool> active(const FaultWork& work) {

@@ -36,6 +36,10 @@ Status apply(FaultWork& work) {
                                "): ", printable(trim(output.err), 200)));
 }
 
+Status undo(const FaultWork& work) {
+  return bring_back(work, Remount::if_down);
+}
+
 }  // namespace
 
 extern const FaultInfo fault_err_remount;
@@ -49,7 +53,7 @@ const FaultInfo fault_err_remount = {
     .needs_disk = true,
     .prepare = prepare,
     .apply = apply,
-    .undo = bring_back,
+    .undo = undo,
     .active = needs_bringing_back,
 };
 

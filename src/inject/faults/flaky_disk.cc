@@ -1,5 +1,6 @@
 // A disk of which some requests fail (EIO), by the seed's choice. What a local file system does with an error depends
-// on where it hits: data, or its journal; if the kernel gives it up, the end of the fault brings it back.
+// on where it hits: data, or its journal, and it may show only later. So the end of the fault, after an error, unmounts
+// it, checks it, mounts it again and starts the daemons again.
 #include "base/text.h"
 #include "inject/diskfs.h"
 #include "inject/service.h"
@@ -30,7 +31,8 @@ Status apply(FaultWork& work) {
 
 Status undo(const FaultWork& work) {
   RETURN_IF_ERROR(heal_disk_effect(work, kEffect));
-  return bring_back(work);
+  ASSIGN_OR_RETURN(bool failed, disk_has_failed_requests(work));
+  return bring_back(work, failed ? Remount::always : Remount::if_down);
 }
 
 Result<bool> active(const FaultWork& work) {

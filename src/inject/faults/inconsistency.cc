@@ -149,7 +149,7 @@ Status undo(const FaultWork& work) {
   ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
   ASSIGN_OR_RETURN(bool damaged, is_damaged(work, mount));
   if (damaged) RETURN_IF_ERROR(restore(work, mount));
-  return bring_back(work);
+  return bring_back(work, Remount::if_down);
 }
 
 Result<bool> active(const FaultWork& work) {
