@@ -128,19 +128,18 @@ void take_everything(Fd listener) {
   }
 }
 
-// The node that is neither server nor client: --from, or the only one of its kind, as the lab's x1.
+// The node that has no part in the file system: --from, or the only one of its kind, as the lab's x1.
 Result<const Node*> third_party(const FaultPlan& plan, std::string_view fault) {
   if (plan.from) return plan.from;
-  const Node* found = nullptr;
+  std::vector<const Node*> idle;
   for (const Node& node : plan.cluster->nodes) {
-    if (node.kind != NodeKind::other) continue;
-    if (found) return usage_error(cat(fault, " needs one third party, and the cluster has several"), "say --from NODE");
-    found = &node;
+    if (node.kind == NodeKind::other && node.roles.empty()) idle.push_back(&node);
   }
-  if (!found)
-    return usage_error(cat(fault, " needs a node at the other end, and the cluster names no third party"),
-                       "say --from NODE, a node that may send or take the traffic");
-  return found;
+  if (idle.size() == 1) return idle[0];
+  if (!idle.empty())
+    return usage_error(cat(fault, " needs one third party, and the cluster has ", idle.size()), "say --from NODE");
+  return usage_error(cat(fault, " needs a node at the other end, and the cluster names no third party"),
+                     "say --from NODE, a node that may send or take the traffic");
 }
 
 Status check_ends(const FaultPlan& plan, const Node& from, std::string_view fault) {
