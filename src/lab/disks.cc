@@ -180,6 +180,8 @@ std::vector<ProcessId> find_disk_daemons(const std::string& images_folder) {
 }
 
 void relax_disks(const Lab& lab) {
+  for (const ProcessId& daemon : find_disk_daemons(lab.images_folder()))
+    if (process_state(daemon) == 'T') signal_process(daemon, SIGKILL);  // stopped: it would never answer
   auto control = DiskClient::connect(lab.socket_path());
   bool answered = control.ok();
   for (const LabNode* node : lab.servers()) {

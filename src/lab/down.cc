@@ -66,7 +66,9 @@ Status remove_folders(const Lab& lab) {
   if (failed) return system_error(cat("cannot remove ", lab.images_folder()), failed.value());
   std::filesystem::remove_all(lab.folder(), failed);
   if (failed) return system_error(cat("cannot remove ", lab.folder()), failed.value());
-  std::filesystem::remove(std::filesystem::path(lab.folder()).parent_path(), failed);  // only when it is empty
+  std::filesystem::path labs = std::filesystem::path(lab.folder()).parent_path();
+  std::filesystem::remove(labs, failed);  // only when they are empty
+  std::filesystem::remove(labs.parent_path(), failed);
   return Ok{};
 }
 

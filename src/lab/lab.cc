@@ -1,5 +1,7 @@
 #include "lab/lab.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -118,7 +120,8 @@ Result<Lab> open_lab(const std::string& name) {
   auto text = read_file(cat(kLabs, "/", name, "/plan"));
   if (!text)
     return input_error(cat("the lab ", name, " is not up"),
-                       "bring it up with `culprit lab up`, or see `culprit lab list`");
+                       ::geteuid() == 0 ? "bring it up with `culprit lab up`, or see `culprit lab list`"
+                                        : "labs are seen by root only");
   ASSIGN_OR_RETURN(LabPlan plan, parse_plan(*text));
   if (plan.name != name || find_lab_fs(plan.fs) == nullptr)
     return input_error(cat("the folder of the lab ", name, " is damaged"), cat("culprit lab down --name ", name));

@@ -37,5 +37,7 @@ struct LabFs {
 
 std::span<const LabFs* const> lab_filesystems();
 const LabFs* find_lab_fs(std::string_view name);
+// Privilege, programs and devices: why this machine cannot run it.
+Status can_run_lab(const LabFs& fs, std::string_view format);
 
 }  // namespace culprit

@@ -41,15 +41,6 @@ Status need(const LabTool& tool) {
   return system_error(cat("the lab needs the program ", tool.program), 0, cat("install the package ", tool.package));
 }
 
-Status check_tools(const Lab& lab) {
-  for (const LabTool& tool : kTools) RETURN_IF_ERROR(need(tool));
-  RETURN_IF_ERROR(need(lab.plan().format == "ext4" ? kExt4 : kXfs));
-  for (const LabTool& tool : find_lab_fs(lab.plan().fs)->tools) RETURN_IF_ERROR(need(tool));
-  for (const char* device : {"/dev/loop-control", "/dev/fuse"})
-    if (!path_exists(device)) return unsupported_error(cat("this kernel has no ", device), "`culprit check` says more");
-  return Ok{};
-}
-
 int64_t available_memory() {
   auto text = read_file("/proc/meminfo");
   std::string_view rest = text ? std::string_view(*text) : "";
@@ -141,10 +132,19 @@ Status build(const Lab& lab, const LabSay& say, const std::function<bool()>& sto
 
 }  // namespace
 
-Status lab_up(const Lab& lab, const LabSay& say, const std::function<bool()>& stop) {
+Status can_run_lab(const LabFs& fs, std::string_view format) {
   if (::geteuid() != 0)
     return system_error("a lab needs root: namespaces, loop devices and mounts", 0, "sudo culprit lab up ...");
-  RETURN_IF_ERROR(check_tools(lab));
+  for (const LabTool& tool : kTools) RETURN_IF_ERROR(need(tool));
+  RETURN_IF_ERROR(need(format == "ext4" ? kExt4 : kXfs));
+  for (const LabTool& tool : fs.tools) RETURN_IF_ERROR(need(tool));
+  for (const char* device : {"/dev/loop-control", "/dev/fuse"})
+    if (!path_exists(device)) return unsupported_error(cat("this kernel has no ", device), "`culprit check` says more");
+  return Ok{};
+}
+
+Status lab_up(const Lab& lab, const LabSay& say, const std::function<bool()>& stop) {
+  RETURN_IF_ERROR(can_run_lab(*find_lab_fs(lab.plan().fs), lab.plan().format));
   RETURN_IF_ERROR(check_memory(lab));
   RETURN_IF_ERROR(check_free(lab));
   RETURN_IF_ERROR(check_cluster_file(lab.plan().cluster_file));

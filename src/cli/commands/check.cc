@@ -17,6 +17,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "inject/fault.h"
+#include "lab/lab_fs.h"
 #include "sample/collector.h"
 
 namespace culprit {
@@ -126,6 +128,30 @@ std::vector<Finding> check_rest() {
           check_sqlite()};
 }
 
+std::vector<Finding> check_labs() {
+  std::vector<Finding> findings;
+  for (const LabFs* fs : lab_filesystems()) {
+    std::string name = cat("lab ", fs->name);
+    Status works = can_run_lab(*fs, "xfs");
+    findings.push_back(works ? Finding{name, true, std::string(fs->summary)} : not_ok(name, works.error()));
+  }
+  return findings;
+}
+
+// The faults of this machine as a node: each needs root and its programs. Which disks and daemons there are is looked
+// at when one is injected.
+Finding check_faults() {
+  if (geteuid() != 0) return {"faults", false, "breaking something needs root", "run as root"};
+  std::vector<std::string> lacking;
+  for (const FaultInfo* fault : inject_faults())
+    for (std::string_view tool : fault->tools)
+      if (find_program(tool).empty()) lacking.push_back(cat(fault->name, " (", tool, ")"));
+  if (lacking.empty())
+    return {"faults", true, cat("the programs of all ", inject_faults().size(), " faults are there")};
+  return {"faults", false, cat("programs are missing for ", join(lacking, ", ")),
+          "install them where a fault is wanted"};
+}
+
 std::string as_text(const std::vector<Finding>& findings) {
   size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.name.size());
@@ -151,6 +177,8 @@ Result<int> run(const Args& args) {
   auto working = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.ok; });
   size_t collectors = findings.size();
   for (Finding& finding : check_rest()) findings.push_back(std::move(finding));
+  for (Finding& finding : check_labs()) findings.push_back(std::move(finding));
+  findings.push_back(check_faults());
   print(args.has("json") ? as_json(findings, working > 0) : as_text(findings));
   if (working == 0) {
     return unsupported_error("nothing can be recorded on this machine", "culprit reads Linux's /proc and /sys");

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/record/signals.h"
+#include "lab/disks.h"
 #include "lab/keep.h"
 
 namespace culprit {
@@ -111,7 +112,8 @@ Result<int> status(const Args& args) {
   ASSIGN_OR_RETURN(Lab lab, open_lab(args.get("name")));
   std::vector<LabNodeStatus> all = lab_status(lab);
   nlohmann::json nodes = nlohmann::json::array();
-  bool well = true;
+  bool disks = lab.servers().empty() || !find_disk_daemons(lab.images_folder()).empty();
+  bool well = disks;
   std::string text = cat("lab ", lab.plan().name, ": ", lab.plan().fs, " (", lab.plan().layout, ", ", lab.plan().preset,
                          "), cluster file ", lab.plan().cluster_file, "\n");
   for (const LabNodeStatus& each : all) {
@@ -127,11 +129,13 @@ Result<int> status(const Args& args) {
                 std::string(13 - state.size(), ' '), each.node->address, each.device.empty() ? "" : "  ", each.device,
                 "\n");
   }
+  if (!disks) text += "  the disks are dead: culprit-disk has ended\n";
   nlohmann::json whole = {{"name", lab.plan().name},
                           {"fs", lab.plan().fs},
                           {"layout", lab.plan().layout},
                           {"preset", lab.plan().preset},
                           {"well", well},
+                          {"disks", disks},
                           {"nodes", nodes},
                           {"cluster", lab.plan().cluster_file},
                           {"seed", lab.plan().seed}};
