@@ -144,7 +144,8 @@ def same(before, after):
     """The difference as text; "" when there is none."""
     lines = []
     for kind in before:
-        for sign, rows in (("left behind", after[kind] - before[kind]), ("gone", before[kind] - after[kind])):
+        gone = before[kind] - after[kind] if kind not in ("processes", "namespaces") else set()  # others' come and go
+        for sign, rows in (("left behind", after[kind] - before[kind]), ("gone", gone)):
             lines += ["%s %s: %s" % (kind, sign, row) for row in sorted(map(str, rows))]
     return "\n".join(lines)
 
