@@ -18,6 +18,7 @@ namespace {
 
 constexpr off_t kReserve = 65536;  // for the notes that apply adds
 constexpr std::string_view kSuffix = ".journal";
+constexpr std::string_view kUnborn = ".new-";  // until it is written and locked
 
 Status make_folder(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return Ok{};
@@ -81,7 +82,7 @@ Status make_faults_folder() {
 
 Result<Journal> Journal::create(const std::string& folder, const JournalText& text) {
   std::string name = cat(text.part.id, ".", text.part.node);
-  std::string fresh = cat(folder, "/.new-", name);  // locked before it gets its name: never taken for an orphan
+  std::string fresh = cat(folder, "/", kUnborn, name);  // locked before it gets its name: never taken for an orphan
   Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return system_error(cat("cannot write ", fresh), errno);
   Status written = write_new(file, fresh, format_journal(text));
@@ -121,6 +122,15 @@ std::vector<FoundJournal> find_journals(const std::string& folder,
     if (path_exists(path)) found.push_back(std::move(journal));  // its guard may just have removed it
   }
   return found;
+}
+
+void remove_unborn(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {
+    if (!file->path().filename().string().starts_with(kUnborn)) continue;
+    Fd fd(::open(file->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(file->path().c_str());
+  }
 }
 
 uint64_t network_namespace() {

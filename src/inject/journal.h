@@ -47,6 +47,9 @@ struct FoundJournal {
 std::vector<FoundJournal> find_journals(const std::string& folder,
                                         const std::function<bool(const FoundJournal& journal)>& wanted);
 
+// Files of guards that were killed before their journal had its name: nothing was changed yet.
+void remove_unborn(const std::string& folder);
+
 // The inode of the network namespace that this process is in, which tells nodes apart that share their files; and
 // whether somebody still is in, or has a name for, that namespace.
 uint64_t network_namespace();

@@ -115,6 +115,7 @@ UndoResult undo_verified(const FaultInfo& fault, const FaultWork& work, int trie
 
 std::vector<JournalReport> undo_all(const std::string& folder, const std::string& node, Scope scope) {
   std::vector<JournalReport> reports;
+  remove_unborn(folder);
   for (FoundJournal& journal : journals_of(folder, node)) {
     if (journal.orphaned()) {
       reports.push_back(undo_orphan(journal));

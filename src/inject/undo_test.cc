@@ -123,6 +123,12 @@ TEST_F(UndoAllTest, WhatCannotBeReadOrUnderstoodStays) {
   EXPECT_EQ(undo_all(folder_, "s1", Scope::orphans).size(), 2u) << "nothing was thrown away";
 }
 
+TEST_F(UndoAllTest, WhatNeverBecameAJournalIsRemoved) {
+  ASSERT_TRUE(write_file_atomically(folder_ + "/.new-ab12.s1", "culprit-fault 1\n"));
+  EXPECT_TRUE(undo_all(folder_, "s1", Scope::orphans).empty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
 TEST_F(UndoAllTest, OneWithALivingGuardIsAtWork) {
   JournalText text;
   text.part.id = "cd34";

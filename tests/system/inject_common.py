@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 from lab_common import BUILD, CULPRIT, check, culprit
@@ -52,26 +53,48 @@ def faults():
 
 def start(cluster, fault, *words):
     """An injection in the background."""
-    return subprocess.Popen([CULPRIT, "inject", fault, "--cluster", cluster, "--json", *words], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+    said = tempfile.TemporaryFile("w+")
+    child = subprocess.Popen([CULPRIT, "inject", fault, "--cluster", cluster, "--json", *words], stdout=subprocess.PIPE,
+                             stderr=said, text=True)
+    child.said = said
+    return child
+
+
+def said_by(child):
+    child.said.seek(0)
+    return child.said.read()
 
 
 def finish(child, limit=120):
-    out, err = child.communicate(timeout=limit)
-    return child.returncode, out, err
+    out, _ = child.communicate(timeout=limit)
+    return child.returncode, out, said_by(child)
 
 
 def status(cluster):
     return json.loads(culprit("inject", "--status", "--json", "--cluster", cluster, code=None).stdout)["journals"]
 
 
-def wait_active(cluster, child, parts=1):
-    """Until all its guards have their journals and hold them; what it said when it ends instead."""
+def wait_said(child, words):
+    """Until it has said that on stderr; an error when it ends instead."""
     def there():
-        if child.poll() is not None:
-            raise AssertionError("it ended: %s%s" % (child.stdout.read(), child.stderr.read()))
+        ended = child.poll() is not None
+        if words in said_by(child):
+            return True
+        check(not ended, "it ended: " + said_by(child))
+        return False
+    wait_for(there, 90, lambda: "it does not say '%s': %s" % (words, said_by(child)))
+
+
+def wait_active(child):
+    wait_said(child, "in force on all nodes")
+
+
+def wait_journal(cluster, child, parts=1):
+    """Until its guards have written their journals, which is before they change anything."""
+    def there():
+        check(child.poll() is None, "it ended")
         return sum(row["state"] == "at-work" for row in status(cluster)) >= parts
-    wait_for(there, 60, "it does not begin")
+    wait_for(there, 60, "there is no journal")
 
 
 def processes_of(lab, node, *words):

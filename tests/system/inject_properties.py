@@ -4,7 +4,7 @@
   journal's folder full; undoing it again changes nothing;
 - kill -9 of the controller ends it within the lease;
 - kill -9 of controller and guards: what the kernel holds ends by itself; the rest is taken back by --undo-all or by the
-  next injection;
+  next injection, also when they died half-way;
 - a packet filter table, a qdisc and a cgroup of somebody else stay as they are, to the byte."""
 import json
 import os
@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 
-from inject_common import faults, finish, kill_guards, look, start, status, wait_active, wait_for
+from inject_common import faults, finish, kill_guards, look, start, status, wait_active, wait_for, wait_journal
 from lab_common import Lab, check, culprit, need
 
 LEASE = 2  # seconds; short, so that the test need not wait long
@@ -65,9 +65,12 @@ class Subject:
             words += ["--param", param]
         return words
 
-    def begin(self):
+    def begin(self, half_way=False):
         child = start(self.cluster, self.name, "--on", self.server, *WORDS, *self.params())
-        wait_active(self.cluster, child, len(self.acting))
+        if half_way:
+            wait_journal(self.cluster, child)
+        else:
+            wait_active(child)
         return child
 
     def expect_as_before(self, what, seconds=20):
@@ -127,12 +130,23 @@ def controller_killed(subject):
     subject.expect_as_before("after kill -9 of the controller", LEASE + 18)
 
 
-def both_killed(subject, by_next):
-    child = subject.begin()
+def kill_both(subject, child):
     child.send_signal(signal.SIGSTOP)  # so that it cannot look after a guard that dies first
     kill_guards(subject.lab, subject.acting)
     child.kill()
     child.wait()
+
+
+def both_killed_half_way(subject):
+    """As soon as there is a journal: somewhere in apply, or just after it."""
+    kill_both(subject, subject.begin(half_way=True))
+    undone = subject.undo_all()
+    check(undone.returncode == 0, "%s: --undo-all: %s%s" % (subject.name, undone.stdout, undone.stderr))
+    subject.expect_as_before("after being killed half-way")
+
+
+def both_killed(subject, by_next):
+    kill_both(subject, subject.begin())
     if subject.fault["held_by"] == "kernel":
         wait_for(lambda: {row["state"] for row in status(subject.cluster)} == {"expired"}, LEASE + 10,
                  lambda: "%s: does not end by itself: %s" % (subject.name, status(subject.cluster)))
@@ -153,6 +167,7 @@ def try_fault(lab, fault, server, index):
     comes_and_goes(subject)
     controller_killed(subject)
     both_killed(subject, by_next=index % 2 == 0)
+    both_killed_half_way(subject)
     print("ok: %-18s on %s, %4.1f s" % (fault["name"], server, time.monotonic() - began), flush=True)
 
 

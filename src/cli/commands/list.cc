@@ -153,7 +153,7 @@ Result<int> run(const Args& args) {
 
 extern const CommandInfo command_list{
     .name = "list",
-    .summary = "the collectors, commands, detectors, faults, file systems, metrics and parameters there are",
+    .summary = "the collectors, commands, detectors, faults, file systems, metrics and parameters",
     .positionals = {{.name = "KIND",
                      .help =
                          "collectors, commands, detectors, faults, filesystems, metrics or parameters; without it, the "

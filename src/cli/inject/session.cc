@@ -88,7 +88,7 @@ class Session {
   bool by_switch_ = false;
   bool followed_up_ = false;
   bool followed_clean_ = false;
-  std::vector<std::string> costs_;
+  std::vector<Cost> costs_;
   Injection injection_;
 };
 
@@ -156,9 +156,9 @@ void Session::measure(const std::set<std::string>& runs) {
       say(cat("what it cost is not known: ", cost.error().message()));
       continue;
     }
-    costs_.push_back(cost_text(*cost));
+    costs_.push_back(*cost);
     std::string text =
-        cat(injection_.plan().fault->name, ", id ", injection_.plan().parts[0].part.id, ": ", costs_.back());
+        cat(injection_.plan().fault->name, ", id ", injection_.plan().parts[0].part.id, ": ", cost_text(*cost));
     static_cast<void>(append_event(run, {off_ns(), injection_.plan().targets[0]->name, "note", text}));
   }
   if (runs.empty()) say("no recording of these nodes was running, so what it cost is not known");
@@ -233,7 +233,7 @@ std::string Session::as_text() const {
   out += injection_.clean() ? "\ntaken back, and seen to be gone\n"
          : followed_clean_  ? "\nnot as planned; gone now, seen by looking again\n"
                             : "\nNOT clean: see above; culprit inject --undo-all tries again\n";
-  for (const std::string& cost : costs_) out += cat("measured: ", cost, "\n");
+  for (const Cost& cost : costs_) out += cat("measured: ", cost_text(cost), "\n");
   return out;
 }
 
@@ -253,6 +253,14 @@ std::string Session::as_json() const {
   }
   std::vector<std::string> targets;
   for (const Node* node : plan.targets) targets.push_back(node->name);
+  Json costs = Json::array();
+  for (const Cost& cost : costs_) {
+    costs.push_back({{"run", cost.run},
+                     {"whose", cost.whose},
+                     {"before_bytes_per_s", cost.before},
+                     {"during_bytes_per_s", cost.during},
+                     {"text", cost_text(cost)}});
+  }
   Json out = {{"fault", plan.fault->name},
               {"class", fault_class_name(plan.fault->kind)},
               {"held_by", plan.fault->held == HeldBy::kernel ? "kernel" : "journal"},
@@ -266,7 +274,7 @@ std::string Session::as_json() const {
               {"clean", injection_.clean()},
               {"followed_up", followed_up_},
               {"parts", parts},
-              {"cost", costs_}};
+              {"cost", costs}};
   if (begun_noted_) out["on_ns"] = on_ns();
   if (begun_noted_ && off_ns() > 0) out["off_ns"] = off_ns();
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
