@@ -80,7 +80,7 @@ TEST(LabPlanTest, TextGoesBothWays) {
 TEST(LabPlanTest, HostileTextIsNoCrash) {
   for (const char* text : {"", "servers x\n", "servers 99999999999999999999\n", "\n\n\n", "name\n", "unknown 3\n"}) {
     auto plan = parse_plan(text);
-    if (plan) EXPECT_EQ(plan->servers, LabPlan().servers);
+    EXPECT_EQ(plan ? plan->servers : LabPlan().servers, LabPlan().servers) << text;
   }
 }
 
