@@ -243,8 +243,9 @@ const CommandInfo command_lab{
          {.name = "all", .help = "down: every lab"},
          {.name = "json", .help = "status, list: as JSON"}},
     .text =
-        "Servers are s1 s2 ..., clients c1 c2 ..., x1 is a third party on the same network; a MooseFS master is m1.\n"
-        "Clients see the file system at /mnt/lab, servers their disk at /mnt/disk.\n"
+        "Servers are s1 s2 ..., clients c1 c2 ..., x1 is a third party on the same network; a MooseFS\n"
+        "master is m1."
+        " Clients see the file system at /mnt/lab, servers their disk at /mnt/disk.\n"
         "\n"
         "  culprit lab up --fs glusterfs --servers 5 --clients 2\n"
         "  culprit lab exec c1 -- dd if=/dev/zero of=/mnt/lab/file bs=4M count=50 oflag=direct\n"
