@@ -128,7 +128,9 @@ std::set<std::string> whole_disks(const std::string& name, const std::string& sy
 Status check_not_protected(std::string_view device, const std::string& proc, const std::string& sys) {
   std::string name = block_name(device, sys);
   std::set<std::string> target = whole_disks(name, sys);
-  if (target.empty()) return input_error(cat("there is no block device ", printable(device), " on this node"));
+  if (target.empty())
+    return input_error(cat("there is no block device ", printable(device), " on this node"),
+                       "correct `disks` in cluster.toml");
   ASSIGN_OR_RETURN(std::vector<SystemDevice> protected_ones, system_devices(proc, sys));
   for (const SystemDevice& each : protected_ones) {
     if (!intersect(target, whole_disks(each.name, sys))) continue;

@@ -26,9 +26,9 @@ if grep -q ' /mnt/disk ' /proc/self/mounts; then
   stat -f -c '%a %d' /mnt/disk | awk '{print ($1 < 64 ? "full" : "space"), ($2 < 8 ? "no-inodes" : "inodes")}'
   ls -A /mnt/disk | grep culprit
 fi
-if [ -S /run/culprit-lab/disk.sock ] && d=$(grep -o '^/dev/loop[0-9]*' /proc/self/mounts); then
+if [ -S /run/culprit-lab/disk.sock ] && d=$(grep -m 1 -o '^/dev/loop[0-9]*' /proc/self/mounts); then
   i=$(cat /sys/block/${d#/dev/}/loop/backing_file); i=${i##*/}
-  DISK --socket /run/culprit-lab/disk.sock --ask "status ${i%.img}" | tr ' ' '\n' | grep -E '^(active|snapshot)='
+  DISK --socket /run/culprit-lab/disk.sock --ask "status ${i%.img}" | tr ' ' '\n' | grep '^active='
 fi
 true
 """.replace("DISK", os.path.join(BUILD, "culprit-disk"))

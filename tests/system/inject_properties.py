@@ -76,6 +76,9 @@ class Subject:
     def expect_as_before(self, what, seconds=20):
         wait_for(lambda: self.picture() == self.before, seconds,
                  lambda: "%s: %s: not as before\n%s\n%s" % (self.name, what, self.before, self.picture()))
+        if self.fault["class"] != "leased":  # a daemon that was restarted must stay
+            time.sleep(2)
+            check(self.picture() == self.before, "%s: %s: it does not last\n%s" % (self.name, what, self.picture()))
         check(status(self.cluster) == [], "%s: %s: a journal is left: %s" % (self.name, what, status(self.cluster)))
 
     def undo_all(self):
@@ -205,7 +208,7 @@ def share_out(table, servers):
 def main():
     need("nft", "tc", "mfsmaster", "mfschunkserver", "mkfs.ext4", "debugfs")
     servers = ["s1", "s2", "s3"]
-    lab = Lab("inj%d" % os.getpid(), "--servers", "3", "--clients", "2", "--format", "ext4", "--disk-size", "512MiB", fs="moosefs")
+    lab = Lab("inj%d" % os.getpid(), "--servers", "3", "--clients", "2", "--format", "ext4", "--disk-size", "512MiB", "--disk", "ssd", fs="moosefs")
     write_clusters(lab, servers)
     nodes = servers + ["c1", "c2", "x1"]
     for node in nodes:  # a small folder of its own for journals, which can be filled; and somebody else's things

@@ -16,7 +16,7 @@ from lab_common import BUILD, CULPRIT, Lab, check, culprit, need
 
 def refused(lab, reason, *words, code=1, **options):
     done = culprit("inject", *words, "--cluster", lab.cluster, "--for", "2s", code=code, **options)
-    check(reason in done.stderr and "hint: " in done.stderr, "%s: %s" % (" ".join(words), done.stderr))
+    check(reason in done.stderr, "%s: %s" % (" ".join(words), done.stderr))
     check(done.stdout == "", done.stdout)
 
 
@@ -43,9 +43,10 @@ def refusals(lab):
     refused(lab, "these are all 3 servers", "none", "--on", "s1,s2,s3", code=2)
     refused(lab, "percent cannot be '200'", "receive_pktloss", "--on", "s1", "--param", "percent=200")
     refused(lab, "needs a running daemon", "hang", "--on", "c1")
-    lab.sh("s1", "mount --bind /dev/null $(command -v nft)")
+    nft = lab.sh("s1", "realpath $(command -v nft)").strip()
+    lab.sh("s1", "mount --bind /dev/null " + nft)
     refused(lab, "needs the program nft, which s1 does not have", "receive_pktloss", "--on", "s1")
-    lab.sh("s1", "umount $(command -v nft)")
+    lab.sh("s1", "umount " + nft)
     lab.sh("s1", "mkdir -p /run/culprit && touch /run/culprit/STOP")
     refused(lab, "the kill switch is on", "none", "--on", "s1")
     lab.sh("s1", "rm /run/culprit/STOP")

@@ -147,6 +147,9 @@ Status restore(const FaultWork& work, const Mount& mount) {
 Status undo(const FaultWork& work) {
   if (!has_noted_mount(work) || !has_noted_virtual_disk(work)) return Ok{};  // prepare did not come that far
   ASSIGN_OR_RETURN(Mount mount, noted_mount(work));
+  // Who is noted and still lives was perhaps asked to end when apply was cut off: it would be gone a moment later.
+  ASSIGN_OR_RETURN(std::vector<ProcessId> first_ones, noted_processes(work));
+  if (!first_ones.empty()) RETURN_IF_ERROR(stop_services(work));
   ASSIGN_OR_RETURN(bool damaged, is_damaged(work, mount));
   if (damaged) RETURN_IF_ERROR(restore(work, mount));
   return bring_back(work, Remount::if_down);
