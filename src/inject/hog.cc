@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::string_view kNote = "hogs";
 constexpr int64_t kKillLimit = 5 * kNsPerSecond;
-constexpr int64_t kLongestRest = kNsPerSecond;  // a share of nearly nothing still shows up every second
-constexpr int64_t kPaceSlack = 50 * kNsPerMs;   // how much of a pause may be made up for
+constexpr int64_t kLongestRest = 10 * kNsPerSecond;  // a share of nearly nothing still shows up
+constexpr int64_t kPaceSlack = 50 * kNsPerMs;        // how much of a pause may be made up for
 
 void sleep_ns(int64_t ns) {
   timespec time{ns / kNsPerSecond, ns % kNsPerSecond};

@@ -166,7 +166,6 @@ Result<int> ask_all(const Args& args, const Cluster& cluster, bool undo) {
   ASSIGN_OR_RETURN(StartLink start, make_start_link());
   std::vector<const Node*> nodes;
   for (const Node& node : cluster.nodes) nodes.push_back(&node);
-  if (undo) RETURN_IF_ERROR(check_reachable(nodes));
   auto answers = ask_journals(nodes, start, undo ? "undo-all" : "status", kAskLimit);
   bool clean = true;
   for (const NodeJournals& answer : answers) {
