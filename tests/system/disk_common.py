@@ -125,8 +125,7 @@ def attach_loop(path):
 
 
 def fio_command(loop, rw, block, depth, *more):
-    """First in line for a CPU: the disk is to be measured, not fio's wait for its turn."""
-    return ["nice", "-n", "-20", "fio", "--name=x", "--filename=" + loop, "--direct=1", "--ioengine=libaio" if depth > 1 else "--ioengine=psync",
+    return ["fio", "--name=x", "--filename=" + loop, "--direct=1", "--ioengine=libaio" if depth > 1 else "--ioengine=psync",
             "--rw=" + rw, "--bs=%d" % block, "--iodepth=%d" % depth, "--randrepeat=1", "--norandommap",
             "--output-format=json", *more]
 
@@ -176,8 +175,10 @@ class Between:
 
 
 def watch_fio(loop, rw, block, depth, seconds, warm_up=0.6):
-    """The kernel's counters in the steady part of an fio run."""
-    child = subprocess.Popen(fio_command(loop, rw, block, depth, "--time_based", "--runtime=%g" % (seconds + warm_up + 2)),
+    """The kernel's counters in the steady part of an fio run. fio is first in line for a CPU: the disk is to be measured,
+    not fio's wait for its turn."""
+    child = subprocess.Popen(["nice", "-n", "-20"] + fio_command(loop, rw, block, depth, "--time_based",
+                                                                        "--runtime=%g" % (seconds + warm_up + 2)),
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         idle = Snap(loop).requests
