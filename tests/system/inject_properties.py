@@ -6,6 +6,7 @@
 - kill -9 of controller and guards: what the kernel holds ends by itself; the rest is taken back by --undo-all or by the
   next injection, also when they died half-way;
 - a packet filter table, a qdisc and a cgroup of somebody else stay as they are, to the byte."""
+import atexit
 import json
 import os
 import signal
@@ -42,7 +43,26 @@ table inet foreign {
 }
 END
 """
-FOREIGN_LOOK = "nft list table inet foreign; tc qdisc show; tc filter show dev eth0; find /sys/fs/cgroup | sort | cksum; cat /proc/1/cgroup"
+FOREIGN_LOOK = ("nft list table inet foreign; tc qdisc show; tc filter show dev eth0; cat /proc/1/cgroup; "
+                "find /sys/fs/cgroup -path '*foreign-%d*' | sort" % os.getpid())
+
+
+def foreign_cgroups():
+    """A cgroup in every hierarchy that takes one; others on this machine make and remove theirs all the time."""
+    made = []
+    tops = ["/sys/fs/cgroup"] + [os.path.join("/sys/fs/cgroup", name) for name in sorted(os.listdir("/sys/fs/cgroup"))]
+    for top in tops:
+        path = os.path.join(top, "foreign-%d" % os.getpid())
+        try:
+            os.mkdir(path)
+        except OSError:
+            continue
+        if not os.path.exists(os.path.join(path, "cgroup.procs")):  # a plain folder: no hierarchy is here
+            os.rmdir(path)
+            continue
+        made.append(path)
+        atexit.register(os.rmdir, path)
+    return made
 
 
 class Subject:
@@ -211,6 +231,7 @@ def main():
     lab = Lab("inj%d" % os.getpid(), "--servers", "3", "--clients", "2", "--format", "ext4", "--disk-size", "512MiB", "--disk", "ssd", fs="moosefs")
     write_clusters(lab, servers)
     nodes = servers + ["c1", "c2", "x1"]
+    check(foreign_cgroups(), "no hierarchy of cgroups takes a new one")
     for node in nodes:  # a small folder of its own for journals, which can be filled; and somebody else's things
         lab.sh(node, "mkdir -p /run/culprit && mount -t tmpfs -o size=512k,mode=700 tmpfs /run/culprit")
         lab.sh(node, FOREIGN)

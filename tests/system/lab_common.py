@@ -107,7 +107,8 @@ def loops():
 
 
 def cgroups():
-    return {folder for folder, _, _ in os.walk("/sys/fs/cgroup")}
+    """Ours by their names: others on this machine make and remove theirs all the time."""
+    return {folder for folder, _, _ in os.walk("/sys/fs/cgroup") if "culprit" in folder or "lab" in folder.split("/")[-1]}
 
 
 def files(*folders):
