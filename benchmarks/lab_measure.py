@@ -2,7 +2,8 @@
 """Measures labs: how alike healthy servers are, and what the performance faults do to the faulty one.
 
   benchmarks/lab_measure.py BUILD spread [--seconds 30] [--runs 3]       await, queue and cwnd: largest / smallest server
-  benchmarks/lab_measure.py BUILD faults [--seconds 30] [--workload W]   each fault: victim and its peers' range,
+  benchmarks/lab_measure.py BUILD faults [--seconds 30] [--workload W] [--fault F] [--rest 60]
+                                                                         each fault: victim and its peers' range,
                                                                          before, during and after
   benchmarks/lab_measure.py BUILD times [--runs 5]                       how long up and down take
 
@@ -187,18 +188,20 @@ def phase_rows(rows, fault, workload, victim, phases, out):
     sys.stdout.flush()
 
 
-def measure_faults(culprit, seconds, workloads):
+def measure_faults(culprit, seconds, workloads, faults, rest):
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["fault", "workload", "victim", "phase", "metric", "victim_mean", "peers_low", "peers_high", "idle_percent"])
     with Lab(culprit) as lab:
         prepare(lab)
         for shift, workload in enumerate(workloads):
             for i, fault in enumerate(FAULTS):
+                if fault not in faults:
+                    continue
                 victim = servers[(i + shift) % SERVERS]
                 say("faults:", workload, fault, "on", victim)
                 load = Load(lab, workload, True)
                 time.sleep(SETTLE)
-                recording = record(lab, workload + "-" + fault, 3 * seconds + 2 * SETTLE + 4)
+                recording = record(lab, workload + "-" + fault, 3 * seconds + 2 * SETTLE + 4 + rest)
                 time.sleep(seconds + 2)
                 begin = time.time()
                 said = lab.run("inject", fault, "--on", victim, "--cluster", lab.cluster, "--for", "%ds" % (seconds + SETTLE))
@@ -209,7 +212,7 @@ def measure_faults(culprit, seconds, workloads):
                 rows = metrics(lab, workload + "-" + fault)
                 phase_rows(rows, fault, workload, victim,
                            {"before": (begin - seconds, begin), "during": (begin + SETTLE, begin + SETTLE + seconds - 1),
-                            "after": (finish + SETTLE, finish + SETTLE + seconds)}, out)
+                            "after": (finish + SETTLE + rest, finish + SETTLE + rest + seconds)}, out)
 
 
 def measure_times(culprit, runs):
@@ -233,12 +236,15 @@ def main():
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--workload", choices=["ddw", "ddr"])
+    parser.add_argument("--fault", choices=FAULTS, action="append", help="faults: only this one; may be repeated")
+    parser.add_argument("--rest", type=int, default=0, help="faults: seconds between the end of a fault and the phase after")
     words = parser.parse_args()
     culprit = os.path.join(os.path.abspath(words.build), "culprit")
     if words.what == "spread":
         measure_spread(culprit, words.seconds, words.runs or 3)
     elif words.what == "faults":
-        measure_faults(culprit, words.seconds, [words.workload] if words.workload else ["ddw", "ddr"])
+        measure_faults(culprit, words.seconds, [words.workload] if words.workload else ["ddw", "ddr"],
+                       words.fault or FAULTS, words.rest)
     else:
         measure_times(culprit, words.runs or 5)
 
