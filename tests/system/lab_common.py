@@ -1,12 +1,14 @@
 """What tests with a lab share: the tool, and a picture of the machine that must be the same before and after."""
 import atexit
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 SKIP = 77
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that atexit takes the labs down
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "build"
 CULPRIT = os.path.join(BUILD, "culprit")
 PROGRAMS = ("culprit", "gluster", "mfs", "sleep infinity")
@@ -49,6 +51,7 @@ class Lab:
         self.folder = tempfile.mkdtemp(prefix="culprit-test-")
         self.cluster = os.path.join(self.folder, "cluster.toml")
         atexit.register(self.clean)
+        culprit("lab", "down", "--name", name, code=None)  # what a killed test may have left
         self.up = culprit("lab", "up", "--name", name, "--fs", fs, "--cluster", self.cluster, *words)
 
     def run(self, node, *words, code=0, limit=120):
