@@ -68,6 +68,19 @@ class Lab:
         subprocess.run(["rm", "-rf", self.folder])
 
 
+def keeper(lab, node):
+    with open("/run/culprit/ns/%s-%s" % (lab, node)) as file:
+        return int(file.read().split()[0])
+
+
+def disk_daemon(lab):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        words = read("/proc/%s/cmdline" % pid).split("\0")
+        if words[0].endswith("culprit-disk") and "/dev/shm/culprit-" + lab in words:
+            return int(pid)
+    raise AssertionError("there is no disk daemon")
+
+
 def output(*words):
     return subprocess.run(words, capture_output=True, text=True).stdout
 

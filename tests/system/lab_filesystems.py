@@ -49,7 +49,26 @@ def check_killed_up():
     expect_same(before, "kill -9 of `lab up` half-way")
 
 
+def check_killed_parts():
+    """A disk daemon and a server that die under load: clients may hang, the lab still comes down."""
+    before = picture()
+    lab = Lab("tkill", "--servers", "5", "--clients", "2", fs="glusterfs")
+    load = subprocess.Popen([CULPRIT, "lab", "exec", "c1", "--name", "tkill", "--", "dd", "if=/dev/zero", "of=/mnt/lab/load",
+                             "bs=4M", "count=200", "oflag=direct"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(2)
+    check(load.poll() is None, "the load ended too soon")
+    os.kill(disk_daemon("tkill"), signal.SIGKILL)
+    time.sleep(1)
+    os.kill(keeper("tkill", "s2"), signal.SIGKILL)
+    time.sleep(1)
+    print(lab.down().stdout.strip())
+    load.wait(timeout=30)
+    lab.clean()
+    expect_same(before, "glusterfs after kill -9 of the disk daemon and of s2 under load")
+
+
 check_killed_up()
+check_killed_parts()
 check_layout("glusterfs", "disperse", 5)
 check_layout("glusterfs", "distribute", 1)
 check_layout("glusterfs", "replicate", 5)

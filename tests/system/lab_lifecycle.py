@@ -10,19 +10,6 @@ from lab_common import *
 need("ip", "tc", "ethtool", "mkfs.xfs", "nsenter", "nft")
 
 
-def keeper(lab, node):
-    with open("/run/culprit/ns/%s-%s" % (lab, node)) as file:
-        return int(file.read().split()[0])
-
-
-def disk_daemon(lab):
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        words = read("/proc/%s/cmdline" % pid).split("\0")
-        if words[0].endswith("culprit-disk") and "/dev/shm/culprit-" + lab in words:
-            return int(pid)
-    raise AssertionError("there is no disk daemon")
-
-
 def plain(before):
     lab = Lab("tplain", "--servers", "3", "--clients", "1")
     listed = culprit("lab", "list").stdout
