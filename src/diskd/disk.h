@@ -117,7 +117,7 @@ class Disk {
   std::condition_variable quiet_;    // nobody touches the image any more
   std::deque<DiskRequest> queue_;
   Spindle spindle_;
-  Effects effects_;
+  DiskEffects effects_;
   HiddenLoad hidden_;
   double factor_ = 1;
   DiskCounters counters_;

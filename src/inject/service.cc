@@ -83,7 +83,7 @@ std::vector<std::string> zero_ended(std::string_view text) {
 }
 
 // False when it is none of them, or has just ended.
-bool look_at(pid_t pid, const std::string& proc, const std::vector<std::string>& names, Daemon& daemon) {
+bool look_at(pid_t pid, const std::string& proc, const std::vector<std::string>& names, RunningDaemon& daemon) {
   std::string folder = cat(proc, "/", pid);
   auto comm = read_file(folder + "/comm");
   if (!comm || !is_wanted(trim(*comm), names)) return false;
@@ -140,7 +140,7 @@ std::optional<rlim_t> limit_word(std::string_view word) {
   return static_cast<rlim_t>(*number);
 }
 
-Result<Service> look_closely(const Daemon& daemon, const std::string& proc) {
+Result<Service> look_closely(const RunningDaemon& daemon, const std::string& proc) {
   std::string folder = cat(proc, "/", daemon.id.pid);
   Service service;
   service.daemon = daemon;
@@ -227,7 +227,7 @@ Status wait_until_there(const FaultWork& work, int64_t timeout_ns) {
   while (true) {
     ASSIGN_OR_RETURN(std::vector<Service> missing, missing_services(work));
     std::set<pid_t> now_there;
-    for (const Daemon& daemon : find_daemons(work.proc, work.part.daemons)) now_there.insert(daemon.id.pid);
+    for (const RunningDaemon& daemon : find_daemons(work.proc, work.part.daemons)) now_there.insert(daemon.id.pid);
     int64_t now = monotonic_now_ns();
     if (!missing.empty() || now_there != before) whole_since = now;
     if (missing.empty() && now - whole_since >= kSettled) return Ok{};
@@ -249,16 +249,16 @@ Status run_restart_command(const std::string& command) {
 
 }  // namespace
 
-std::vector<Daemon> find_daemons(const std::string& proc, const std::vector<std::string>& names) {
-  std::vector<Daemon> found;
+std::vector<RunningDaemon> find_daemons(const std::string& proc, const std::vector<std::string>& names) {
+  std::vector<RunningDaemon> found;
   std::set<pid_t> numbers;
   for (pid_t pid : process_numbers(proc)) {
-    Daemon daemon;
+    RunningDaemon daemon;
     if (!look_at(pid, proc, names, daemon)) continue;
     numbers.insert(pid);
     found.push_back(std::move(daemon));
   }
-  for (Daemon& daemon : found) daemon.worker = numbers.contains(daemon.parent);
+  for (RunningDaemon& daemon : found) daemon.worker = numbers.contains(daemon.parent);
   return found;
 }
 
@@ -293,7 +293,7 @@ Result<std::map<int, rlimit>> limits_of(pid_t pid, const std::string& proc) {
 
 Status note_services(FaultWork& work, Need need) {
   size_t count = 0, bytes = 0;
-  for (const Daemon& daemon : find_daemons(work.proc, work.part.daemons)) {
+  for (const RunningDaemon& daemon : find_daemons(work.proc, work.part.daemons)) {
     auto service = look_closely(daemon, work.proc);
     if (!service && !is_alive(daemon.id, work.proc)) continue;  // it ended meanwhile
     if (!service) return std::move(service).error();
@@ -331,11 +331,11 @@ Result<std::vector<Service>> noted_services(const FaultWork& work) {
 
 Result<std::vector<Service>> missing_services(const FaultWork& work) {
   ASSIGN_OR_RETURN(std::vector<Service> services, noted_services(work));
-  std::vector<Daemon> there = find_daemons(work.proc, work.part.daemons);
+  std::vector<RunningDaemon> there = find_daemons(work.proc, work.part.daemons);
   std::vector<Service> missing;
   for (Service& service : services) {
     if (service.daemon.worker) continue;
-    auto same = std::find_if(there.begin(), there.end(), [&](const Daemon& daemon) {
+    auto same = std::find_if(there.begin(), there.end(), [&](const RunningDaemon& daemon) {
       return !daemon.worker && daemon.comm == service.daemon.comm && daemon.argv == service.daemon.argv;
     });
     if (same == there.end())
@@ -355,18 +355,18 @@ Result<std::vector<ProcessId>> noted_processes(const FaultWork& work) {
 }
 
 Status stop_services(const FaultWork& work) {
-  std::vector<Daemon> daemons = find_daemons(work.proc, work.part.daemons);
-  for (const Daemon& daemon : daemons) {
+  std::vector<RunningDaemon> daemons = find_daemons(work.proc, work.part.daemons);
+  for (const RunningDaemon& daemon : daemons) {
     signal_process(daemon.id, SIGTERM);
     signal_process(daemon.id, SIGCONT);  // a stopped one would not hear it
   }
   int64_t end = monotonic_now_ns() + kTermGrace;
-  for (const Daemon& daemon : daemons) {
+  for (const RunningDaemon& daemon : daemons) {
     if (wait_gone(daemon.id, std::max<int64_t>(end - monotonic_now_ns(), 0))) continue;
     signal_process(daemon.id, SIGKILL);
   }
   end = monotonic_now_ns() + kKillGrace;
-  for (const Daemon& daemon : daemons) {
+  for (const RunningDaemon& daemon : daemons) {
     if (wait_gone(daemon.id, std::max<int64_t>(end - monotonic_now_ns(), 0))) continue;
     return unsupported_error(
         cat(daemon.comm, "/", daemon.id.pid, " does not die: its state is ", process_state(daemon.id, work.proc)));

@@ -17,7 +17,7 @@
 namespace culprit {
 
 // One daemon as it runs now.
-struct Daemon {
+struct RunningDaemon {
   ProcessId id;
   pid_t parent = 0;
   char state = 0;  // as in /proc/PID/stat
@@ -35,7 +35,7 @@ struct Identity {
 
 // What starting it again takes.
 struct Service {
-  Daemon daemon;
+  RunningDaemon daemon;
   std::string exe;
   std::string cwd;
   std::vector<std::string> environment;
@@ -51,7 +51,7 @@ inline constexpr FaultParam kRestartParam = {"restart", "COMMAND", "",
                                              "had"};
 
 // Processes with one of these names, zombies left out, by number.
-std::vector<Daemon> find_daemons(const std::string& proc, const std::vector<std::string>& names);
+std::vector<RunningDaemon> find_daemons(const std::string& proc, const std::vector<std::string>& names);
 Result<Identity> identity_of(pid_t pid, const std::string& proc);
 Result<std::map<int, rlimit>> limits_of(pid_t pid, const std::string& proc);  // resource -> its limits
 

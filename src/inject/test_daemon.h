@@ -52,9 +52,9 @@ class TestDaemon {
     part.lease_ns = part.duration_ns = 10 * kNsPerSecond;
   }
   ~TestDaemon() {
-    std::vector<Daemon> left = running();
-    for (const Daemon& daemon : left) ::kill(daemon.id.pid, SIGKILL);
-    for (const Daemon& daemon : left) wait_gone(daemon.id, 5 * kNsPerSecond);  // the next test has the same name
+    std::vector<RunningDaemon> left = running();
+    for (const RunningDaemon& daemon : left) ::kill(daemon.id.pid, SIGKILL);
+    for (const RunningDaemon& daemon : left) wait_gone(daemon.id, 5 * kNsPerSecond);  // the next test has the same name
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
   }
@@ -71,13 +71,13 @@ class TestDaemon {
       ::_exit(127);
     }
     for (int tries = 0; tries < 2000; ++tries) {  // until it has its own name
-      for (const Daemon& daemon : running())
+      for (const RunningDaemon& daemon : running())
         if (daemon.id.pid == pid && daemon.argv.size() == 2) return;
       ::usleep(1000);
     }
     ADD_FAILURE() << "the test's daemon did not start";
   }
-  std::vector<Daemon> running() const { return find_daemons("/proc", {name_}); }
+  std::vector<RunningDaemon> running() const { return find_daemons("/proc", {name_}); }
   const std::string& folder() const { return folder_.path(); }
   const std::string& name() const { return name_; }
 

@@ -19,7 +19,7 @@ std::optional<Effect> find_effect(std::string_view name) {
   return std::nullopt;
 }
 
-void Effects::set_flaky(double probability, uint64_t seed, int64_t until, int64_t now) {
+void DiskEffects::set_flaky(double probability, uint64_t seed, int64_t until, int64_t now) {
   bool goes_on = active(Effect::flaky, now) && probability == probability_ && seed == seed_;
   if (!goes_on) state_ = seed;
   probability_ = probability;
@@ -28,14 +28,14 @@ void Effects::set_flaky(double probability, uint64_t seed, int64_t until, int64_
 }
 
 // SplitMix64: the same sequence from a seed everywhere, which the standard's distributions do not promise.
-double Effects::draw() {
+double DiskEffects::draw() {
   uint64_t z = state_ += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-bool Effects::fails(int64_t now) {
+bool DiskEffects::fails(int64_t now) {
   bool unlucky = active(Effect::flaky, now) && draw() < probability_;
   return unlucky || active(Effect::fail, now);
 }

@@ -18,7 +18,7 @@ constexpr Effect kAllEffects[] = {Effect::hidden, Effect::slow, Effect::flaky, E
 std::string_view effect_name(Effect effect);
 std::optional<Effect> find_effect(std::string_view name);
 
-class Effects {
+class DiskEffects {
  public:
   void set(Effect effect, int64_t until) { until_[index(effect)] = until; }
   void heal(Effect effect) { until_[index(effect)] = kNever; }

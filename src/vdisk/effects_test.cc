@@ -5,8 +5,8 @@
 namespace culprit {
 namespace {
 
-TEST(Effects, EndByThemselvesAndCanBeProlonged) {
-  Effects effects;
+TEST(DiskEffects, EndByThemselvesAndCanBeProlonged) {
+  DiskEffects effects;
   EXPECT_FALSE(effects.active(Effect::hang, 0));
   effects.set(Effect::hang, 10);
   EXPECT_TRUE(effects.active(Effect::hang, 9));
@@ -17,8 +17,8 @@ TEST(Effects, EndByThemselvesAndCanBeProlonged) {
   EXPECT_TRUE(effects.active(Effect::hang, 19));
 }
 
-TEST(Effects, CoexistAndAreHealedOneByOne) {
-  Effects effects;
+TEST(DiskEffects, CoexistAndAreHealedOneByOne) {
+  DiskEffects effects;
   effects.set(Effect::slow, 10);
   effects.set(Effect::fail, 10);
   effects.heal(Effect::slow);
@@ -28,20 +28,20 @@ TEST(Effects, CoexistAndAreHealedOneByOne) {
   EXPECT_TRUE(effects.fails(5));
 }
 
-TEST(Effects, EveryNameIsFoundAgain) {
+TEST(DiskEffects, EveryNameIsFoundAgain) {
   for (Effect effect : kAllEffects) EXPECT_EQ(find_effect(effect_name(effect)), effect);
   EXPECT_FALSE(find_effect("slower"));
 }
 
-std::string draws(Effects& effects, int count) {
+std::string draws(DiskEffects& effects, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += effects.fails(0) ? 'x' : '.';
   return text;
 }
 
-TEST(Effects, FlakyFailsWithItsProbability) {
+TEST(DiskEffects, FlakyFailsWithItsProbability) {
   for (double probability : {0.0, 0.1, 0.5, 1.0}) {
-    Effects effects;
+    DiskEffects effects;
     effects.set_flaky(probability, 7, 10, 0);
     std::string text = draws(effects, 10'000);
     double failed = static_cast<double>(std::count(text.begin(), text.end(), 'x')) / 10'000;
@@ -49,8 +49,8 @@ TEST(Effects, FlakyFailsWithItsProbability) {
   }
 }
 
-TEST(Effects, TheSeedRepeatsAndProlongingGoesOn) {
-  Effects once, prolonged, other;
+TEST(DiskEffects, TheSeedRepeatsAndProlongingGoesOn) {
+  DiskEffects once, prolonged, other;
   once.set_flaky(0.3, 7, 10, 0);
   std::string whole = draws(once, 200);
   prolonged.set_flaky(0.3, 7, 10, 0);
@@ -61,8 +61,8 @@ TEST(Effects, TheSeedRepeatsAndProlongingGoesOn) {
   EXPECT_NE(draws(other, 200), whole);
 }
 
-TEST(Effects, AFlakyDiskThatHealedFailsNoMore) {
-  Effects effects;
+TEST(DiskEffects, AFlakyDiskThatHealedFailsNoMore) {
+  DiskEffects effects;
   effects.set_flaky(1, 1, 10, 0);
   EXPECT_TRUE(effects.fails(9));
   EXPECT_FALSE(effects.fails(10));
