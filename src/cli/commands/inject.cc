@@ -52,7 +52,8 @@ Result<InjectRequest> request_of(const Args& args, const Cluster& cluster) {
   InjectRequest request;
   request.cluster = &cluster;
   request.fault = args.positionals[0];
-  for (std::string_view name : split(args.get("on"), ',')) {
+  const std::string on = args.get("on");  // the words below point into it
+  for (std::string_view name : split(on, ',')) {
     if (!trim(name).empty()) request.on.emplace_back(trim(name));
   }
   request.from = args.get("from");
