@@ -52,7 +52,7 @@ int print_reports(int out, const std::vector<JournalReport>& reports) {
 }  // namespace
 
 int run_fault_command(const std::vector<std::string>& words, int in, int out) {
-  std::string_view what = words.empty() ? "" : words[0];
+  const std::string what = words.empty() ? "" : words[0];
   if (words.size() == 1 && what == "guard") return in_own_session(in, out);
   if (words.size() == 1 && what == "check") return run_guard(in, out, true);
   bool named = words.size() == 3 && words[1] == "--node" && is_plain_name(words[2]);
