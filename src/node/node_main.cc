@@ -1,6 +1,6 @@
 // culprit-node: what runs on a node, as a static program that is started there. As a sampler it owns nothing and leaves
 // nothing: counters go to stdout, and it ends as soon as its stdin closes, because then the recorder is gone.
-// `culprit-node fault ...` is the guard of an injected fault.
+// `culprit-node fault ...` is the guard of an injected fault, `culprit-node load ...` the load of an experiment.
 #include <poll.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "inject/guard.h"
+#include "load/load.h"
 #include "sample/node_options.h"
 #include "sample/sampler.h"
 #include "sample/stream.h"
@@ -94,6 +95,8 @@ int node_main(const std::vector<std::string>& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   if (!arguments.empty() && arguments[0] == "fault")
     return run_fault_command({arguments.begin() + 1, arguments.end()}, STDIN_FILENO, STDOUT_FILENO);
+  if (!arguments.empty() && arguments[0] == "load")
+    return run_load_command({arguments.begin() + 1, arguments.end()}, STDOUT_FILENO, STDERR_FILENO);
   auto options = parse_node_options(arguments);
   if (!options) return complain(options.error());
   if (options->help || options->version) {
