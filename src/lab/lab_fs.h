@@ -31,6 +31,8 @@ struct LabFs {
   // When it is called, the nodes have links and addresses, and each server's disk is mounted at /mnt/disk.
   // When it returns, every client has the file system at /mnt/lab.
   Status (*start)(const Lab& lab) = nullptr;
+  // Mounts it on a client that had it and has been unmounted; nullptr: it cannot be mounted again.
+  Status (*mount)(const Lab& lab, const LabNode& client) = nullptr;
   // What makes a client's mount a mount: the type in /proc/mounts; "": nothing to look for.
   std::string_view mount_type = "";
 };

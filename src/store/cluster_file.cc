@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/reach.h"
+#include "store/toml_value.h"
 
 namespace culprit {
 
@@ -81,38 +82,6 @@ std::vector<std::string> node_keys() {
   for (const TextKey& row : kTexts) keys.emplace_back(row.key);
   for (const ListKey& row : kLists) keys.emplace_back(row.key);
   return keys;
-}
-
-bool beyond_ascii(char c) {
-  return static_cast<unsigned char>(c) >= 0x80;
-}
-
-// toml++ 3.3 runs into undefined behaviour when it looks whether a character beyond ASCII is a blank, so it gets none:
-// in comments they are overwritten, elsewhere they are an error. Returns the line of that, 0 when all is well.
-int64_t make_ascii(std::string& text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
-  const bool long_texts = text.find("\"\"\"") != std::string::npos || text.find("'''") != std::string::npos;
-  int64_t line = 1;
-  char quote = 0;  // the one that is open
-  bool comment = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char& c = text[i];
-    if (c == '\n') {
-      ++line;
-      quote = 0;
-      comment = false;
-    } else if (beyond_ascii(c)) {
-      if (!comment || long_texts) return line;  // in a long text what looks like a comment may be none
-      c = '?';
-    } else if (!comment && quote != 0) {
-      if (c == '\\' && quote == '"' && i + 1 < text.size() && text[i + 1] != '\n' && !beyond_ascii(text[i + 1])) ++i;
-      if (c == quote) quote = 0;
-    } else if (!comment) {
-      comment = c == '#';
-      if (c == '"' || c == '\'') quote = c;
-    }
-  }
-  return 0;
 }
 
 // Carries the file's name, so that every error can name the line.
@@ -369,7 +338,7 @@ Result<Cluster> parse_cluster(std::string_view text, const std::string& name_for
   if (trim(text).empty())
     return input_error(cat(name_for_errors, " is empty"), "it should name the servers: see docs/formats/cluster.md");
   std::string ascii(text);
-  if (int64_t line = make_ascii(ascii); line > 0)
+  if (int64_t line = make_toml_ascii(ascii); line > 0)
     return input_error(cat(name_for_errors, ", line ", line, ": a character beyond ASCII is not in a comment"),
                        "in a text write it by its number, like \\u00e9");
   toml::parse_result parsed = toml::parse(ascii);

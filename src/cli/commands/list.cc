@@ -11,6 +11,7 @@
 #include "inject/fault.h"
 #include "model/metric.h"
 #include "sample/collector.h"
+#include "study/workload.h"
 
 namespace culprit {
 namespace {
@@ -38,6 +39,10 @@ std::vector<Item> detectors() {
 }
 std::vector<Item> filesystems() {
   return items_of(fs_adapters());
+}
+
+std::vector<Item> workloads() {
+  return items_of(study_workloads());
 }
 
 std::vector<Item> faults() {
@@ -105,6 +110,7 @@ constexpr Kind kKinds[] = {
     {"filesystems", "parallel file systems whose daemons and ports are known", filesystems},
     {"metrics", "what is derived from the counters, and judged or shown", metric_items},
     {"parameters", "the detectors' constants, with their defaults", parameters},
+    {"workloads", "what the clients of a campaign do", workloads},
 };
 
 std::vector<Item> kinds() {
@@ -153,11 +159,11 @@ Result<int> run(const Args& args) {
 
 extern const CommandInfo command_list{
     .name = "list",
-    .summary = "the collectors, commands, detectors, faults, file systems, metrics and parameters",
+    .summary = "the collectors, commands, detectors, faults, file systems, metrics, parameters and workloads",
     .positionals = {{.name = "KIND",
                      .help =
-                         "collectors, commands, detectors, faults, filesystems, metrics or parameters; without it, the "
-                         "kinds",
+                         "collectors, commands, detectors, faults, filesystems, metrics, parameters or workloads; "
+                         "without it, the kinds",
                      .required = false}},
     .options = {{.name = "json", .help = "as JSON"}},
     .run = run,

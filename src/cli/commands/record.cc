@@ -20,6 +20,7 @@ namespace culprit {
 
 namespace {
 
+constexpr size_t kLongestTruth = 4096;
 constexpr size_t kMinServers = 3;              // of two nobody can say which one is odd
 constexpr double kOwnBytesPerCommit = 25'000;  // measured: a page of the journal per table, and the checkpoints
 constexpr double kOwnBytesPerNode = 1'500;     // an estimate: rows once into the journal, once into the database
@@ -71,6 +72,12 @@ Result<RecordPlan> plan_of(const Args& args) {
   if (args.has("max-size")) {
     ASSIGN_OR_RETURN(plan.max_bytes, args.bytes("max-size"));
     if (plan.max_bytes <= 0) return usage_error("--max-size 0 records nothing", "write it like 500MB");
+  }
+  for (const std::string& word : args.all("truth")) {
+    size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos || word.size() > kLongestTruth)
+      return usage_error(cat("--truth takes NAME=VALUE, not ", printable(word)), "--truth fault=disk_hog");
+    plan.truth[word.substr(0, equals)] = word.substr(equals + 1);
   }
   plan.out = args.has("out") ? args.get("out") : default_name();
   plan.quiet = args.has("quiet");
@@ -215,6 +222,7 @@ const CommandInfo command_record{
             {"for", "TIME", "", "stop after this time; without it: record until Ctrl-C"},
             {"out", "RUN", "", "the run to write; without it: culprit-DATE-TIME.run here"},
             {"max-size", "SIZE", "", "stop when the run has this size, for example 2GB"},
+            {"truth", "NAME=VALUE", "", "what is known about the run, kept in it for training and scoring", true},
             {"summary", "", "", "show each node's busiest disk and NIC at the end (always for this machine alone)"},
             {"quiet", "", "", "no progress; warnings are still shown"},
         },

@@ -393,6 +393,7 @@ Result<RecordOutcome> record_run(const RecordPlan& plan, std::vector<std::unique
   manifest.interval_ns = plan.interval_ns;
   manifest.cluster = plan.cluster;
   manifest.notes = plan.notes;
+  manifest.truth = plan.truth;
   for (const Node& node : plan.cluster.nodes) manifest.nodes.emplace_back().name = node.name;
   StopSignals signals;
   ASSIGN_OR_RETURN(RunWriter writer, RunWriter::create(plan.out, std::move(manifest)));

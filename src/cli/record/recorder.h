@@ -1,6 +1,7 @@
 // The recording itself: one thread, one poll loop over all nodes' feeds, one commit per tick.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct RecordPlan {
   int64_t max_bytes = 0;  // 0: no limit
   std::string out;
   std::string command_line;
-  std::vector<std::string> notes;  // for the manifest
+  std::vector<std::string> notes;            // for the manifest
+  std::map<std::string, std::string> truth;  // likewise
   bool quiet = false;
   bool summary = false;
 };

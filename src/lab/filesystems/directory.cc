@@ -9,20 +9,21 @@ namespace culprit {
 
 namespace {
 
+Status mount_client(const Lab& lab, const LabNode& client) {
+  std::string script = "set -e\n";
+  for (const LabNode* server : lab.servers()) {
+    for (const auto& [disk, device] : attached_loops(lab.plan().name))
+      if (disk == server->disk)
+        script += cat("mkdir -p /mnt/lab/", server->name, "\nmount -t ", lab.plan().format, " -o noatime /dev/", device,
+                      " /mnt/lab/", server->name, "\n");
+  }
+  auto done = lab.sh(client, script, 20 * kNsPerSecond);
+  if (!done) return std::move(done).error();
+  return Ok{};
+}
+
 Status start(const Lab& lab) {
-  DiskDevices devices = attached_loops(lab.plan().name);
-  return for_each_node(lab.clients(), [&](const LabNode& client) -> Status {
-    std::string script = "set -e\n";
-    for (const LabNode* server : lab.servers()) {
-      for (const auto& [disk, device] : devices)
-        if (disk == server->disk)
-          script += cat("mkdir -p /mnt/lab/", server->name, "\nmount -t ", lab.plan().format, " -o noatime /dev/",
-                        device, " /mnt/lab/", server->name, "\n");
-    }
-    auto done = lab.sh(client, script, 20 * kNsPerSecond);
-    if (!done) return std::move(done).error();
-    return Ok{};
-  });
+  return for_each_node(lab.clients(), [&](const LabNode& client) { return mount_client(lab, client); });
 }
 
 }  // namespace
@@ -32,6 +33,7 @@ const LabFs lab_directory = {
     .name = "directory",
     .summary = "no file system: the servers' disks, mounted side by side on the clients",
     .start = start,
+    .mount = mount_client,
 };
 
 }  // namespace culprit

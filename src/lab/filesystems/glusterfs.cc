@@ -85,19 +85,16 @@ Status make_volume(const Lab& lab) {
   return Ok{};
 }
 
-Status mount_clients(const Lab& lab) {
-  const LabNode& first = *lab.servers()[0];
-  return for_each_node(lab.clients(), [&](const LabNode& client) -> Status {
-    std::string script = cat(kPrepare, "glusterfs --volfile-server=", first.address,
-                             " --volfile-id=lab --log-file=/var/log/glusterfs/client.log /mnt/lab\n");
-    if (auto done = lab.sh(client, script, kStepTime); !done) return std::move(done).error();
-    // A folder made and removed shows that the bricks answer; without it a first write may meet half of them.
-    return lab.wait_for(
-        client,
-        "grep -q ' /mnt/lab fuse.glusterfs ' /proc/mounts && mkdir -p /mnt/lab/.up-$(hostname) && rmdir "
-        "/mnt/lab/.up-$(hostname)",
-        kStepTime);
-  });
+Status mount_client(const Lab& lab, const LabNode& client) {
+  std::string script = cat("glusterfs --volfile-server=", lab.servers()[0]->address,
+                           " --volfile-id=lab --log-file=/var/log/glusterfs/client.log /mnt/lab\n");
+  if (auto done = lab.sh(client, script, kStepTime); !done) return std::move(done).error();
+  // A folder made and removed shows that the bricks answer; without it a first write may meet half of them.
+  return lab.wait_for(
+      client,
+      "grep -q ' /mnt/lab fuse.glusterfs ' /proc/mounts && mkdir -p /mnt/lab/.up-$(hostname) && rmdir "
+      "/mnt/lab/.up-$(hostname)",
+      kStepTime);
 }
 
 Status start(const Lab& lab) {
@@ -108,7 +105,10 @@ Status start(const Lab& lab) {
   }));
   RETURN_IF_ERROR(join_peers(lab));
   RETURN_IF_ERROR(make_volume(lab));
-  return mount_clients(lab);
+  return for_each_node(lab.clients(), [&](const LabNode& client) -> Status {
+    if (auto done = lab.sh(client, std::string(kPrepare), kStepTime); !done) return std::move(done).error();
+    return mount_client(lab, client);
+  });
 }
 
 Status check(const LabPlan& plan) {
@@ -131,6 +131,7 @@ const LabFs lab_glusterfs = {
     .data_ports = {{kBrickPort, kLastPort}},
     .check = check,
     .start = start,
+    .mount = mount_client,
     .mount_type = "fuse.glusterfs",
 };
 

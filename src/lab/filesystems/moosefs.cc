@@ -53,6 +53,15 @@ Status all_chunk_servers_there(const Lab& lab, const LabNode& client, const LabN
       kStepTime);
 }
 
+Status mount_client(const Lab& lab, const LabNode& client) {
+  std::string goal = lab.plan().layout.substr(4);  // goal2
+  return lab.wait_for(
+      client,
+      cat("grep -q ' /mnt/lab fuse ' /proc/mounts || mfsmount /mnt/lab -H ", lab.find("m1")->address,
+          " >/dev/null 2>&1; grep -q ' /mnt/lab fuse ' /proc/mounts && mfssetgoal -r ", goal, " /mnt/lab >/dev/null"),
+      kStepTime);
+}
+
 Status start(const Lab& lab) {
   const LabNode& master = *lab.find("m1");
   if (auto done = lab.sh(master, std::string(kMaster), kStepTime); !done) return std::move(done).error();
@@ -62,14 +71,7 @@ Status start(const Lab& lab) {
     return Ok{};
   }));
   RETURN_IF_ERROR(all_chunk_servers_there(lab, master, master));
-  std::string goal = lab.plan().layout.substr(4);  // goal2
-  return for_each_node(lab.clients(), [&](const LabNode& client) -> Status {
-    return lab.wait_for(
-        client,
-        cat("grep -q ' /mnt/lab fuse ' /proc/mounts || mfsmount /mnt/lab -H ", master.address,
-            " >/dev/null 2>&1; grep -q ' /mnt/lab fuse ' /proc/mounts && mfssetgoal -r ", goal, " /mnt/lab >/dev/null"),
-        kStepTime);
-  });
+  return for_each_node(lab.clients(), [&](const LabNode& client) { return mount_client(lab, client); });
 }
 
 Status check(const LabPlan& plan) {
@@ -92,6 +94,7 @@ const LabFs lab_moosefs = {
     .master = "m1",
     .check = check,
     .start = start,
+    .mount = mount_client,
     .mount_type = "fuse",
 };
 

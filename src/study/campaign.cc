@@ -1,0 +1,308 @@
+#include "study/campaign.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lab/lab.h"
+#include "store/cluster_file.h"
+#include "study/campaign_folder.h"
+#include "study/one_run.h"
+#include "vdisk/client.h"
+#include "vdisk/disk_model.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr int kMostAttempts = 3;
+constexpr int64_t kPerRun = 9 * kNsPerSecond;    // mounting, settling, stopping
+constexpr int64_t kPerLab = 100 * kNsPerSecond;  // up, files, down
+
+class Campaign {
+ public:
+  Campaign(const CampaignPlan& plan, const CampaignOptions& options) : plan_(plan), options_(options) {}
+  Result<CampaignOutcome> run();
+
+ private:
+  Status open_folder();
+  Status lock_folder();
+  Status set_up();  // a new stage, files included; whatever was there before is taken down
+  Status lab_up_anew();
+  Status make_uneven(const Lab& lab);
+  Status prepare_workloads();
+  Status take_down();
+  Status begin_anew();  // clients as after a reboot
+  Result<bool> do_experiment(const Experiment& experiment);
+  Status run_all(const std::vector<Experiment>& experiments);
+  std::vector<std::string> workloads() const;
+  std::vector<std::string> server_names() const;
+  void count(const Attempt& attempt);
+  void report(const Attempt& attempt, int64_t seconds);
+
+  const CampaignPlan& plan_;
+  const CampaignOptions& options_;
+  Fd lock_;
+  std::optional<Lab> lab_;
+  std::optional<Stage> stage_;
+  std::map<std::string, int> attempts_;  // by id
+  std::map<std::string, bool> kept_;
+  CampaignOutcome outcome_;
+};
+
+// Two campaigns in one folder would each take the other's lab down.
+Status Campaign::lock_folder() {
+  const std::string path = options_.folder + "/lock";
+  lock_ = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock_.valid()) return system_error(cat("cannot open ", path), errno);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return input_error(cat(options_.folder, " is being worked on by another culprit campaign"));
+  return Ok{};
+}
+
+Status Campaign::open_folder() {
+  std::error_code failed;
+  std::filesystem::create_directories(options_.folder + "/runs", failed);
+  if (failed) return system_error(cat("cannot make ", options_.folder), failed.value());
+  RETURN_IF_ERROR(lock_folder());
+  const std::string path = options_.folder + "/plan.toml";
+  if (path_exists(path)) {
+    ASSIGN_OR_RETURN(const std::string before, read_file(path));
+    if (before != options_.plan_text)
+      return input_error(cat(options_.folder, " was begun with another plan"),
+                         "give it another --out, or the plan it was begun with");
+  } else {
+    RETURN_IF_ERROR(write_file_atomically(path, options_.plan_text));
+  }
+  if (!path_exists(options_.folder + "/journal.jsonl")) return Ok{};
+  ASSIGN_OR_RETURN(const std::vector<Attempt> done, read_journal(options_.folder));
+  for (const Attempt& attempt : done) count(attempt);
+  return Ok{};
+}
+
+void Campaign::count(const Attempt& attempt) {
+  ++attempts_[attempt.experiment.id];
+  if (attempt.outcome == Outcome::kept)
+    kept_[attempt.experiment.id] = true;
+  else
+    ++outcome_.discarded;
+}
+
+Status Campaign::make_uneven(const Lab& lab) {
+  if (plan_.slower.empty()) return Ok{};
+  ASSIGN_OR_RETURN(DiskClient disks, DiskClient::connect(lab.socket_path()));
+  for (const auto& [server, factor] : plan_.slower) {
+    ASSIGN_OR_RETURN(DiskModel model, parse_disk_model(lab.plan().disk));
+    model.rate = static_cast<int64_t>(static_cast<double>(model.rate) / factor);
+    model.seek_ns = static_cast<int64_t>(static_cast<double>(model.seek_ns) * factor);
+    if (auto done = disks.ask(cat("model ", lab.find(server)->disk, " ", format_disk_model(model))); !done)
+      return std::move(done).error();
+  }
+  return Ok{};
+}
+
+Status Campaign::lab_up_anew() {
+  const std::vector<std::string> there = lab_names();
+  if (std::find(there.begin(), there.end(), plan_.lab.name) != there.end()) {
+    // One that an earlier attempt left behind is ours; another one is not to be touched.
+    auto old = open_lab(plan_.lab.name);
+    if (old && old->plan().cluster_file != options_.folder + "/cluster.toml")
+      return input_error(cat("a lab named ", plan_.lab.name, " is up that does not belong to this campaign"),
+                         cat("culprit lab down --name ", plan_.lab.name, ", or another name in [lab]"));
+    RETURN_IF_ERROR(lab_down(plan_.lab.name, [](std::string_view) {}));
+  }
+  LabPlan lab_plan = plan_.lab;
+  lab_plan.cluster_file = options_.folder + "/cluster.toml";
+  lab_plan.seed = plan_.seed;
+  lab_.emplace(lab_plan);
+  RETURN_IF_ERROR(lab_up(
+      *lab_, [](std::string_view) {}, options_.stop));
+  return make_uneven(*lab_);
+}
+
+std::vector<std::string> Campaign::workloads() const {
+  std::vector<std::string> all;
+  for (const auto* list :
+       {&plan_.train_workloads, &plan_.score_workloads, &plan_.control_workloads, &plan_.overhead_workloads})
+    for (const std::string& name : *list)
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+  return all;
+}
+
+Status Campaign::prepare_workloads() {
+  for (const std::string& name : workloads()) {
+    if (auto own = plan_.own.find(name); own != plan_.own.end()) {
+      if (own->second.prepare.empty()) continue;
+      RETURN_IF_ERROR(stage_->sh_all(
+          stage_->clients(),
+          [&](const Node&, size_t i) {
+            std::string folder = shell_quote(stage_->data_folder(i));
+            return cat("mkdir -p ", folder, "; FOLDER=", folder, "; CLIENT=", i + 1, "; export FOLDER CLIENT; cd ",
+                       folder, " || exit 1\n", own->second.prepare);
+          },
+          600 * kNsPerSecond));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const Workload* workload, find_workload(name));
+    if (!workload->program.empty()) {
+      Status there = stage_->sh_all(
+          stage_->clients(), [&](const Node&, size_t) { return cat("command -v ", workload->program); },
+          20 * kNsPerSecond);
+      if (!there)
+        return unsupported_error(cat(name, " needs ", workload->program, " on the clients"),
+                                 cat("apt install ", workload->package));
+    }
+    if (workload->prepare != nullptr) RETURN_IF_ERROR(workload->prepare(*stage_));
+    if (workload->check != nullptr) RETURN_IF_ERROR(workload->check(*stage_));
+  }
+  return Ok{};
+}
+
+Status Campaign::set_up() {
+  std::string cluster_file = plan_.site_cluster;
+  if (!plan_.on_site()) {
+    options_.say(cat("lab ", plan_.lab.name, ": ", plan_.lab.fs, " (", plan_.lab.layout, ", ", plan_.lab.preset, "), ",
+                     plan_.lab.servers, " servers, ", plan_.lab.clients, " clients"));
+    RETURN_IF_ERROR(lab_up_anew());
+    cluster_file = options_.folder + "/cluster.toml";
+  }
+  ASSIGN_OR_RETURN(Cluster cluster, read_cluster(cluster_file));
+  std::string tools = std::filesystem::path(options_.culprit).parent_path().string();
+  ASSIGN_OR_RETURN(Stage stage, Stage::open(std::move(cluster), plan_.mount, plan_.direct, tools));
+  stage_.emplace(std::move(stage));
+  RETURN_IF_ERROR(stage_->check());
+  options_.say("making the workloads' files");
+  return prepare_workloads();
+}
+
+Status Campaign::take_down() {
+  if (plan_.on_site()) return stage_ ? stage_->clean() : Status(Ok{});
+  stage_.reset();
+  if (!lab_) return Ok{};
+  lab_.reset();
+  return lab_down(plan_.lab.name, [](std::string_view) {});
+}
+
+// On a site nobody may unmount: there the caches and windows are as they are.
+Status Campaign::begin_anew() {
+  if (lab_) RETURN_IF_ERROR(lab_remount(*lab_));
+  return stage_->check();
+}
+
+void Campaign::report(const Attempt& attempt, int64_t left) {
+  const Experiment& it = attempt.experiment;
+  options_.say(cat("[", kept_.size(), "/", outcome_.planned, "] ", it.id,
+                   it.victim.empty() ? "" : cat(" on ", it.victim), ": ", name_of(attempt.outcome),
+                   attempt.reason.empty() ? "" : cat(" (", attempt.reason, ")"),
+                   left > 0 ? cat("; about ", format_duration(left / kNsPerSecond * kNsPerSecond), " left") : ""));
+}
+
+// False when it was given up.
+Result<bool> Campaign::do_experiment(const Experiment& experiment) {
+  const RunSetup setup{&plan_,           &*stage_,
+                       options_.culprit, plan_.on_site() ? plan_.site_cluster : options_.folder + "/cluster.toml",
+                       options_.folder,  options_.stop};
+  while (attempts_[experiment.id] < kMostAttempts) {
+    if (Status fresh = begin_anew(); !fresh) {
+      if (plan_.on_site() || options_.stop()) return std::move(fresh).error();
+      options_.say(cat("the lab is not well (", fresh.error().message(), "): it is made anew"));
+      RETURN_IF_ERROR(take_down());
+      RETURN_IF_ERROR(set_up());
+    }
+    RunSetup now = setup;
+    now.stage = &*stage_;
+    ASSIGN_OR_RETURN(Attempt attempt, carry_out(now, experiment));
+    attempt.number = attempts_[experiment.id] + 1;
+    if (attempt.outcome != Outcome::kept && path_exists(options_.folder + "/" + attempt.run)) {
+      const std::string aside =
+          cat(attempt.run.substr(0, attempt.run.size() - 4), "-discarded-", attempt.number, ".run");
+      std::error_code failed;
+      std::filesystem::rename(options_.folder + "/" + attempt.run, options_.folder + "/" + aside, failed);
+      attempt.run = failed ? attempt.run : aside;
+    }
+    RETURN_IF_ERROR(append_attempt(options_.folder, attempt));
+    count(attempt);
+    report(attempt, estimate_ns(plan_, outcome_.planned - kept_.size() - outcome_.given_up));
+    if (attempt.outcome == Outcome::kept) return true;
+  }
+  return false;
+}
+
+Status Campaign::run_all(const std::vector<Experiment>& experiments) {
+  int done = 0;
+  for (const Experiment& experiment : experiments) {
+    if (kept_.count(experiment.id)) continue;
+    if (options_.stop() || (options_.most_runs > 0 && done == options_.most_runs)) {
+      outcome_.stopped = true;
+      break;
+    }
+    if (attempts_[experiment.id] >= kMostAttempts) {
+      ++outcome_.given_up;
+      continue;
+    }
+    if (!stage_) RETURN_IF_ERROR(set_up());
+    auto good = do_experiment(experiment);
+    if (!good && options_.stop()) {
+      outcome_.stopped = true;
+      break;
+    }
+    if (!good) return std::move(good).error();
+    if (!*good) ++outcome_.given_up;
+    ++done;
+  }
+  return Ok{};
+}
+
+std::vector<std::string> Campaign::server_names() const {
+  std::vector<std::string> names;
+  for (const LabNode& node : plan_nodes(plan_.lab))
+    if (node.kind == NodeKind::server) names.push_back(node.name);
+  return names;
+}
+
+Result<CampaignOutcome> Campaign::run() {
+  std::vector<std::string> servers;
+  if (plan_.on_site()) {
+    ASSIGN_OR_RETURN(const Cluster cluster, read_cluster(plan_.site_cluster));
+    for (const Node& node : cluster.nodes)
+      if (node.kind == NodeKind::server) servers.push_back(node.name);
+    if (servers.empty()) return input_error(cat(plan_.site_cluster, " names no server"));
+  } else {
+    servers = server_names();
+  }
+  RETURN_IF_ERROR(open_folder());
+  const std::vector<Experiment> experiments = plan_experiments(plan_, servers);
+  outcome_.planned = experiments.size();
+  Status ran = run_all(experiments);
+  Status down = take_down();
+  if (!ran) {
+    if (down) return std::move(ran).error();
+    Error both = std::move(ran).error();
+    both.what = cat(both.what, "; and the clean-up failed: ", down.error().message());
+    return both;
+  }
+  if (!down) return std::move(down).error();
+  outcome_.kept = kept_.size();
+  return outcome_;
+}
+
+}  // namespace
+
+int64_t estimate_ns(const CampaignPlan& plan, size_t runs) {
+  if (runs == 0) return 0;
+  return static_cast<int64_t>(runs) * (plan.run_ns() + kPerRun);
+}
+
+Result<CampaignOutcome> run_campaign(const CampaignPlan& plan, const CampaignOptions& options) {
+  return Campaign(plan, options).run();
+}
+
+}  // namespace culprit

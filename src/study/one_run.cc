@@ -1,0 +1,330 @@
+#include "study/one_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "store/manifest.h"
+#include "store/run_path.h"
+#include "study/campaign_folder.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr int64_t kSettle = 3 * kNsPerSecond;  // connections open, windows grow, files are created
+constexpr int64_t kSlack = 30 * kNsPerSecond;  // past its time before a command counts as stuck
+constexpr int64_t kPoll = 20 * kNsPerMs;
+constexpr int64_t kAway = 10 * kNsPerSecond;  // how long a server is away before it is healed
+constexpr int64_t kLongestWork = 600 * kNsPerSecond;
+constexpr size_t kMostOutput = 1 << 20;
+
+// A child with what it said.
+struct Task {
+  std::string name;
+  Child child;
+  std::string out, err;
+
+  bool running() {
+    read_available(child.out.get(), out, kMostOutput);
+    read_available(child.err.get(), err, kMostOutput);
+    return child.running();
+  }
+  std::string complaint() const {
+    std::string_view said = trim(err.empty() ? out : err);
+    size_t line = said.rfind('\n');
+    if (line != std::string_view::npos) said = said.substr(line + 1);
+    return cat(name, " ended with exit code ", child.exit_code(), said.empty() ? "" : ": ", printable(said, 200));
+  }
+};
+
+Result<Task> start_task(std::string name, const std::vector<std::string>& argv) {
+  ASSIGN_OR_RETURN(Child child, Child::start(argv));
+  return Task{std::move(name), std::move(child), "", ""};
+}
+
+// A script that ends after `seconds` at the latest, also when nobody is left who could stop it. Everything is in one
+// process group, ours.
+std::string bounded(const std::string& script, int64_t seconds) {
+  return cat("( sleep ", seconds, " & s=$!; trap \"kill $s; exit 0\" TERM; wait $s; kill 0 ) & w=$!\n( ", script,
+             "\n)\nc=$?\nkill $w 2>/dev/null\nexit $c\n");
+}
+
+std::string in_ms(int64_t ns) {
+  return cat(ns / kNsPerMs, "ms");
+}
+
+class OneRun {
+ public:
+  OneRun(const RunSetup& setup, const Experiment& experiment) : setup_(setup), it_(experiment) {
+    attempt_.experiment = experiment;
+    attempt_.interval_ns = setup.plan->interval_ns;
+    attempt_.run = cat("runs/", experiment.id, ".run");
+  }
+  Result<Attempt> carry_out();
+
+ private:
+  // All return false when the attempt has failed; attempt_.reason says why.
+  bool fail(std::string reason) {
+    attempt_.reason = std::move(reason);
+    return false;
+  }
+  bool fail(const Error& error) { return fail(error.message()); }
+  bool ready();
+  bool start_loads(int64_t seconds);
+  bool loads_run();
+  bool disturb();
+  bool timed_run();
+  bool fixed_run();
+  bool start_recording(int64_t for_ns);
+  bool finish_recording(int64_t time_ns);
+  bool inject(const std::string& fault, int64_t for_ns);
+  bool wait_until(int64_t time_ns);
+  bool wait_for(Task& task, int64_t time_ns, bool loads_matter);
+  void note_injection(const std::string& json);
+  void note_cost();
+
+  std::string run_path() const { return setup_.campaign + "/" + attempt_.run; }
+  std::string client_script(size_t client, int64_t seconds) const;
+
+  const RunSetup& setup_;
+  const Experiment& it_;
+  Attempt attempt_;
+  std::vector<Task> loads_;
+  Task recording_;
+  Error fatal_;  // its `what` is empty as long as the campaign can go on
+};
+
+bool OneRun::ready() {
+  for (const std::string& old : {run_path(), run_path() + ".partial"}) {
+    std::error_code ignored;
+    std::filesystem::remove_all(old, ignored);
+  }
+  Status empty = setup_.stage->sh_all(
+      setup_.stage->clients(),
+      [&](const Node&, size_t i) {
+        std::string folder = shell_quote(setup_.stage->scratch_folder(i));
+        return cat("rm -rf ", folder, " && mkdir -p ", folder);
+      },
+      kLongestWork);
+  return empty ? true : fail(empty.error());
+}
+
+std::string OneRun::client_script(size_t client, int64_t seconds) const {
+  auto own = setup_.plan->own.find(it_.workload);
+  if (own == setup_.plan->own.end()) return (*find_workload(it_.workload))->script(*setup_.stage, client, seconds);
+  return cat("FOLDER=", shell_quote(setup_.stage->scratch_folder(client)), "; CLIENT=", client + 1,
+             "; SECONDS_LEFT=", seconds, "; export FOLDER CLIENT SECONDS_LEFT; cd \"$FOLDER\" || exit 1\n",
+             own->second.run);
+}
+
+bool OneRun::start_loads(int64_t seconds) {
+  const Stage& stage = *setup_.stage;
+  const int64_t limit = seconds == 0 ? kLongestWork / kNsPerSecond : seconds + kSlack / kNsPerSecond;
+  auto start = [&](const Node& node, const std::string& script) {
+    auto task = start_task(cat("the workload on ", node.name), stage.command(node, bounded(script, limit)));
+    if (!task) return fail(task.error());
+    loads_.push_back(std::move(*task));
+    return true;
+  };
+  for (size_t i = 0; i < stage.clients().size(); ++i)
+    if (!start(*stage.clients()[i], client_script(i, seconds))) return false;
+  auto known = find_workload(it_.workload);
+  if (!known || (*known)->server_script == nullptr || seconds == 0) return true;
+  const std::string script = (*known)->server_script(stage);
+  for (const Node* server : stage.servers())
+    if (!script.empty() && !start(*server, script)) return false;
+  return true;
+}
+
+// A workload that is over before the recording is would make the rest of the run idle.
+bool OneRun::loads_run() {
+  for (Task& load : loads_)
+    if (!load.running()) return fail(cat(load.complaint(), ", before the recording did"));
+  return true;
+}
+
+bool OneRun::wait_until(int64_t time_ns) {
+  while (monotonic_now_ns() < time_ns) {
+    if (setup_.stop()) return fail("it was stopped");
+    if (!loads_run()) return false;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kPoll));
+  }
+  return true;
+}
+
+bool OneRun::wait_for(Task& task, int64_t time_ns, bool loads_matter) {
+  while (task.running()) {
+    if (setup_.stop()) return fail("it was stopped");
+    if (loads_matter && !loads_run()) return false;
+    if (monotonic_now_ns() > time_ns) return fail(cat(task.name, " did not end in time"));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kPoll));
+  }
+  return true;
+}
+
+void OneRun::note_injection(const std::string& text) {
+  const nlohmann::json said = nlohmann::json::parse(text, nullptr, false);
+  if (!said.is_object()) return;
+  attempt_.on_ns = said.value("on_ns", int64_t{0});
+  attempt_.off_ns = said.value("off_ns", int64_t{0});
+  if (!said.contains("cost") || !said["cost"].is_array() || said["cost"].empty()) return;
+  attempt_.measured["before_mb"] = std::round(said["cost"][0].value("before_bytes_per_s", 0.0) / 1e4) / 100;
+  attempt_.measured["during_mb"] = std::round(said["cost"][0].value("during_bytes_per_s", 0.0) / 1e4) / 100;
+}
+
+// Blocks until the fault is gone. When it may not be gone, the campaign ends: whatever follows would be worthless.
+bool OneRun::inject(const std::string& fault, int64_t for_ns) {
+  const size_t participants = 2 + setup_.stage->clients().size();
+  std::vector<std::string> words = {setup_.culprit,
+                                    "inject",
+                                    fault,
+                                    "--on",
+                                    it_.victim,
+                                    "--for",
+                                    in_ms(for_ns),
+                                    "--cluster",
+                                    setup_.cluster_file,
+                                    "--seed",
+                                    std::to_string(it_.seed),
+                                    "--json"};
+  if (participants > 4) words.insert(words.end(), {"--max-targets", std::to_string(participants)});
+  if (setup_.plan->owns_cluster) words.emplace_back("--i-own-this-cluster");
+  if (fault == it_.fault)
+    for (const auto& [name, value] : it_.params) words.insert(words.end(), {"--param", cat(name, "=", value)});
+  auto task = start_task(cat("inject ", fault), words);
+  if (!task) return fail(task.error());
+  const bool ended = wait_for(*task, monotonic_now_ns() + for_ns + kSlack, true);
+  task->child.stop(kSlack);  // asked to stop it takes the fault back
+  read_available(task->child.out.get(), task->out, kMostOutput);
+  if (fault == it_.fault) note_injection(task->out);
+  if (ended && task->child.exit_code() == 0) return true;
+  if (ended) fail(task->complaint());
+  auto undone = run_command({setup_.culprit, "inject", "--undo-all", "--cluster", setup_.cluster_file}, 4 * kSlack);
+  if (!undone || undone->exit_code != 0)
+    fatal_ = input_error(cat(fault, " on ", it_.victim, " could not be taken back: ", attempt_.reason),
+                         "culprit inject --status, and culprit inject --undo-all");
+  return false;
+}
+
+bool OneRun::start_recording(int64_t for_ns) {
+  std::vector<std::string> words = {
+      setup_.culprit, "record",   "--cluster", setup_.cluster_file, "--interval", in_ms(setup_.plan->interval_ns),
+      "--out",        run_path(), "--quiet"};
+  if (for_ns > 0) words.insert(words.end(), {"--for", in_ms(for_ns)});
+  const std::pair<std::string_view, std::string> truth[] = {{"set", std::string(name_of(it_.set))},
+                                                            {"workload", it_.workload},
+                                                            {"fault", it_.fault},
+                                                            {"server", it_.victim},
+                                                            {"seed", std::to_string(it_.seed)},
+                                                            {"id", it_.id}};
+  for (const auto& [name, value] : truth) words.insert(words.end(), {"--truth", cat(name, "=", value)});
+  auto task = start_task("record", words);
+  if (!task) return fail(task.error());
+  recording_ = std::move(*task);
+  const int64_t limit = monotonic_now_ns() + kSlack;
+  while (!path_exists(run_path() + ".partial") && !path_exists(run_path())) {
+    if (!recording_.running()) return fail(recording_.complaint());
+    if (monotonic_now_ns() > limit) return fail("record does not begin");
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kPoll));
+  }
+  return true;
+}
+
+bool OneRun::finish_recording(int64_t time_ns) {
+  if (!wait_for(recording_, time_ns, true)) return false;
+  return recording_.child.exit_code() == 0 ? true : fail(recording_.complaint());
+}
+
+bool OneRun::timed_run() {
+  const CampaignPlan& plan = *setup_.plan;
+  auto known = find_workload(it_.workload);
+  const std::string disturbed_by(known ? (*known)->disturbed_by : "");
+  const int64_t away = disturbed_by.empty() ? 0 : kAway + kSettle;
+  if (!start_loads((away + 2 * kSettle + plan.run_ns()) / kNsPerSecond + 3)) return false;
+  if (!wait_until(monotonic_now_ns() + kSettle)) return false;
+  if (away > 0 && !inject(disturbed_by, kAway)) return false;
+  if (!start_recording(plan.run_ns())) return false;
+  const int64_t begin = monotonic_now_ns();
+  if (it_.fault != "none") {
+    if (!wait_until(begin + plan.before * plan.interval_ns)) return false;
+    if (!inject(it_.fault, plan.during * plan.interval_ns)) return false;
+  }
+  return finish_recording(begin + plan.run_ns() + kSlack);
+}
+
+// A piece of work of fixed size: how long does it take with, and how long without a recorder?
+bool OneRun::fixed_run() {
+  if (it_.recorded && !start_recording(0)) return false;
+  if (!wait_until(monotonic_now_ns() + kSettle / 2)) return false;
+  const int64_t begin = monotonic_now_ns();
+  if (!start_loads(0)) return false;
+  for (Task& load : loads_) {
+    if (!wait_for(load, begin + kLongestWork, false)) return false;
+    if (load.child.exit_code() != 0) return fail(load.complaint());
+  }
+  attempt_.measured["seconds"] = static_cast<double>((monotonic_now_ns() - begin) / kNsPerMs) / 1e3;
+  loads_.clear();
+  if (!it_.recorded) return true;
+  ::kill(recording_.child.pid(), SIGINT);
+  if (!finish_recording(monotonic_now_ns() + kSlack)) return false;
+  note_cost();
+  return true;
+}
+
+// What the recorder took, as the run itself says.
+void OneRun::note_cost() {
+  auto manifest = read_manifest(run_path());
+  if (!manifest) return;
+  const double seconds = static_cast<double>(manifest->end_ns - manifest->start_ns) / 1e9;
+  double samplers = 0;
+  for (const NodeReport& node : manifest->nodes) {
+    auto cpu = node.environment.find("sampler_cpu_ms");
+    if (cpu != node.environment.end()) samplers += parse_double(cpu->second).value_or(0);
+  }
+  double bytes = 0;
+  std::error_code failed;
+  for (const auto& file : std::filesystem::directory_iterator(run_path(), failed))
+    bytes += static_cast<double>(file.file_size(failed));
+  const double nodes = static_cast<double>(std::max<size_t>(1, manifest->nodes.size()));
+  attempt_.measured["recorder_cpu_percent"] = 100 * manifest->own_cpu_seconds / seconds;
+  attempt_.measured["node_cpu_percent"] = samplers / 10 / seconds / nodes;
+  attempt_.measured["bytes_per_node_second"] = bytes / seconds / nodes;
+}
+
+Result<Attempt> OneRun::carry_out() {
+  attempt_.begin_ns = wall_now_ns();
+  const bool good = ready() && (it_.set == RunSet::overhead ? fixed_run() : timed_run());
+  loads_.clear();
+  recording_.child.stop(kSlack);
+  attempt_.end_ns = wall_now_ns();
+  if (!fatal_.what.empty()) return fatal_;
+  if (setup_.stop()) return input_error("it was stopped");
+  attempt_.outcome = Outcome::failed;
+  if (!good) return attempt_;
+  attempt_.outcome = Outcome::kept;
+  if (Status alive = setup_.stage->check(); !alive) {
+    attempt_.reason = alive.error().message();
+  } else if (it_.recorded) {
+    auto reason = spoiled_reason(*setup_.plan, run_path(), attempt_);
+    attempt_.reason = reason ? *reason : reason.error().message();
+  }
+  if (!attempt_.reason.empty()) attempt_.outcome = Outcome::spoiled;
+  return attempt_;
+}
+
+}  // namespace
+
+Result<Attempt> carry_out(const RunSetup& setup, const Experiment& experiment) {
+  return OneRun(setup, experiment).carry_out();
+}
+
+}  // namespace culprit

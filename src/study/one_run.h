@@ -1,0 +1,29 @@
+// One experiment from the clients' first request to the recording's end.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "study/campaign_plan.h"
+#include "study/stage.h"
+#include "study/workload.h"
+
+namespace culprit {
+
+struct RunSetup {
+  const CampaignPlan* plan = nullptr;
+  const Stage* stage = nullptr;
+  std::string culprit;
+  std::string cluster_file;
+  std::string campaign;  // its folder
+  std::function<bool()> stop;
+};
+
+// An attempt that failed says so in its outcome and reason. An Error means that the campaign cannot go on: a fault that
+// could not be taken back, or the wish to stop.
+Result<Attempt> carry_out(const RunSetup& setup, const Experiment& experiment);
+
+// Whether the plan's rule says that a run must not count; the reason, or "". Fills in what was measured.
+Result<std::string> spoiled_reason(const CampaignPlan& plan, const std::string& run_path, Attempt& attempt);
+
+}  // namespace culprit

@@ -1,0 +1,48 @@
+#include "study/workload.h"
+
+#include "base/text.h"
+#include "study/stage.h"
+
+namespace culprit {
+
+Result<const Workload*> find_workload(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Workload* workload : study_workloads()) {
+    if (workload->name == name) return workload;
+    known.emplace_back(workload->name);
+  }
+  std::string near = did_you_mean(name, known);
+  return usage_error(cat("there is no workload ", printable(name)),
+                     near.empty() ? cat("there are: ", join(known, ", ")) : cat("did you mean ", near, "?"));
+}
+
+Status make_stage_files(Stage& stage) {
+  return stage.make_files();
+}
+
+std::string on_each_file(const Stage& stage, size_t client, const FileCommand& command) {
+  std::string script;
+  for (const std::string& file : stage.files(client))
+    script += cat("( ", command(shell_quote(file)), " || { echo \"a stream has ended\" >&2; kill 0; } ) &\n");
+  return script + "wait\n";  // `kill 0` takes the other streams along, which `wait` alone would hide
+}
+
+std::string drop_server_caches(const Stage& stage) {
+  if (stage.direct()) return "";
+  return "while :; do find /mnt/disk -type f -size +1M 2>/dev/null | while read -r f; do dd if=\"$f\" iflag=nocache "
+         "count=0 status=none 2>/dev/null; done; sleep 1; done";
+}
+
+std::string endlessly(int64_t seconds, const std::string& command) {
+  return seconds == 0 ? command : cat("while :; do ", command, " || exit 1; done");
+}
+
+std::string load_command(const Stage& stage, size_t client, const std::string& file, std::string_view phases,
+                         int64_t seconds, std::string_view words) {
+  std::string time = seconds == 0 ? cat("--bytes ", kFixedBytes / static_cast<int64_t>(stage.files(client).size()))
+                                  : cat("--seconds ", seconds);
+  return cat(shell_quote(stage.node_program(*stage.clients()[client])), " load --file ", file, " --phases ", phases,
+             " ", time, stage.direct() ? " --direct " : " ", words, " >/dev/null");
+}
+
+}  // namespace culprit
