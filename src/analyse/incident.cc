@@ -104,9 +104,11 @@ Accusation accuse(const SeriesSet& series, const Incident& incident) {
   std::set<Metric> deviating;
   TickRange onset = incident.flags[0].onset;
   size_t end = 0;
+  size_t known = incident.flags[0].flagged.first;
   bool open = false;
   for (const Flag& flag : incident.flags) {
     open |= flag.open;
+    known = std::min(known, flag.flagged.first);
     by_metric[flag.metric].push_back(&flag);
     deviating.insert(flag.metric);
     onset = std::min(onset, flag.onset);
@@ -122,6 +124,7 @@ Accusation accuse(const SeriesSet& series, const Incident& incident) {
   out.onset_from_ns = series.time_of(onset.first);
   out.onset_until_ns = series.time_of(onset.second);
   out.end_ns = open ? 0 : series.time_of(end);
+  out.known_ns = series.time_of(known);
   for (const auto& [metric, flags] : by_metric) out.evidence.push_back(convict(series, flags));
   // What decided comes first, the most often anomalous one at the front.
   std::stable_sort(out.evidence.begin(), out.evidence.end(), [&](const Evidence& a, const Evidence& b) {

@@ -445,6 +445,7 @@ TEST(Rule14, OfSeveralMetricsTheEarliestOnsetAndTheLatestEnd) {
   EXPECT_EQ(accusation.onset_from_ns, set.time_of(128));
   EXPECT_EQ(accusation.onset_until_ns, set.time_of(192));
   EXPECT_EQ(accusation.end_ns, set.time_of(320));
+  EXPECT_EQ(accusation.known_ns, set.time_of(192));  // the first flag tells, not the last
   EXPECT_EQ(accusation.cause, "disk-hog");
   EXPECT_EQ(accusation.evidence[0].metric, "rd_sec");  // what decided comes first
 }

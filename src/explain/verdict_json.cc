@@ -35,6 +35,7 @@ Json to_json(const Accusation& a) {
                   {"from_ns", a.onset_from_ns},
                   {"until_ns", a.onset_until_ns}};
   out["end"] = a.end_ns ? Json(format_time(a.end_ns)) : Json(nullptr);
+  out["known"] = format_time(a.known_ns);
   out["confidence"] = a.confidence;
   out["step"] = a.step;
   out["why"] = a.why;

@@ -15,8 +15,17 @@ Verdict culprit_verdict() {
   Evidence await{"await", "ms", true, 41, 3.1, 3.3, 3.6, 34, 36, 8.9, 2.4, 7};
   Evidence util{"util", "%", false, 99, 35, 36, 38, 0, 0, 0, 0, 7};
   Evidence tps{"tps", "requests/s", false, 36, 35, 36, 38};
-  Accusation s3{"s3", "disk", "disk-busy",       2, "await alone", 1'767'225'600'000'000'000, 1'767'225'664'000'000'000,
-                0,    0.94,   {await, util, tps}};
+  Accusation s3{"s3",
+                "disk",
+                "disk-busy",
+                2,
+                "await alone",
+                1'767'225'600'000'000'000,
+                1'767'225'664'000'000'000,
+                0,
+                1'767'225'728'000'000'000,
+                0.94,
+                {await, util, tps}};
   Verdict verdict;
   verdict.answer = Answer::culprit;
   verdict.detector = "fast10";
@@ -73,6 +82,7 @@ TEST(VerdictJson, SaysTheSame) {
   EXPECT_EQ(json["culprits"][0]["step"], 2);
   EXPECT_TRUE(json["culprits"][0]["end"].is_null());
   EXPECT_EQ(json["culprits"][0]["onset"]["from"], "2026-01-01T00:00:00.000Z");
+  EXPECT_EQ(json["culprits"][0]["known"], "2026-01-01T00:02:08.000Z");
   EXPECT_EQ(json["culprits"][0]["evidence"][0]["windows"], 34);
   EXPECT_EQ(json["culprits"][0]["evidence"].size(), 3u);
 }

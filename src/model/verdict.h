@@ -32,7 +32,8 @@ struct Accusation {
   std::string why;       // the step in words
   int64_t onset_from_ns = 0;
   int64_t onset_until_ns = 0;
-  int64_t end_ns = 0;  // 0: it lasted until the data ended
+  int64_t end_ns = 0;    // 0: it lasted until the data ended
+  int64_t known_ns = 0;  // when somebody who watched would have known: the first moment at which it was flagged
   double confidence =
       0;  // share of the judged windows (ticks) in which the deciding metric was anomalous; not a probability
   std::vector<Evidence> evidence;
