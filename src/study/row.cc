@@ -15,6 +15,8 @@ namespace culprit {
 namespace {
 
 using Json = nlohmann::ordered_json;
+// What is read needs no order, and an ordered object copies its members as it grows: deep ones exhaust the stack.
+using Parsed = nlohmann::json;
 
 constexpr size_t kLongestLine = 1 << 20;
 constexpr size_t kLongestText = 1000;
@@ -48,28 +50,28 @@ Json to_json(const RowAccusation& accused) {
 // The members of one object, each checked as it is taken. The first problem is kept, later ones follow from it.
 class Members {
  public:
-  Members(const Json& object, std::string& problem) : object_(object), problem_(problem) {
+  Members(const Parsed& object, std::string& problem) : object_(object), problem_(problem) {
     if (!object.is_object() && problem_.empty()) problem_ = "a part of it is no object";
   }
 
   std::string text(const char* name, size_t limit = kLongestText) {
-    const Json* it = find(name, &Json::is_string);
+    const Parsed* it = find(name, &Parsed::is_string);
     if (!it) return "";
     const auto& value = it->get_ref<const std::string&>();
     if (value.size() > limit) fail(name, "is too long");
     return value;
   }
   double number(const char* name) {
-    const Json* it = find(name, &Json::is_number);
+    const Parsed* it = find(name, &Parsed::is_number);
     return it ? checked(name, *it) : 0;
   }
   std::optional<double> number_or_null(const char* name) {
-    const Json* it = find(name, nullptr);
+    const Parsed* it = find(name, nullptr);
     if (!it || it->is_null()) return std::nullopt;
     return number(name);
   }
   int64_t integer(const char* name, int64_t low, int64_t high) {
-    const Json* it = find(name, &Json::is_number_integer);
+    const Parsed* it = find(name, &Parsed::is_number_integer);
     if (!it) return 0;
     const bool fits = !it->is_number_unsigned() || it->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX);
     const int64_t value = fits ? it->get<int64_t>() : 0;
@@ -77,15 +79,15 @@ class Members {
     return value;
   }
   uint64_t seed(const char* name) {
-    const Json* it = find(name, &Json::is_number_unsigned);
+    const Parsed* it = find(name, &Parsed::is_number_unsigned);
     return it ? it->get<uint64_t>() : 0;
   }
   bool flag(const char* name) {
-    const Json* it = find(name, &Json::is_boolean);
+    const Parsed* it = find(name, &Parsed::is_boolean);
     return it && it->get<bool>();
   }
-  const Json& array(const char* name) { return container(name, &Json::is_array); }
-  const Json& object(const char* name) { return container(name, &Json::is_object); }
+  const Parsed& array(const char* name) { return container(name, &Parsed::is_array); }
+  const Parsed& object(const char* name) { return container(name, &Parsed::is_object); }
   std::map<std::string, double> numbers(const char* name) {
     std::map<std::string, double> out;
     for (const auto& [key, value] : object(name).items()) {
@@ -113,31 +115,31 @@ class Members {
   }
 
  private:
-  const Json* find(const char* name, bool (Json::*is)() const noexcept) {
+  const Parsed* find(const char* name, bool (Parsed::*is)() const noexcept) {
     if (!object_.is_object()) return nullptr;
     auto it = object_.find(name);
     if (it != object_.end() && (!is || ((*it).*is)())) return &*it;
     fail(name, it == object_.end() ? "is missing" : "is of another type");
     return nullptr;
   }
-  const Json& container(const char* name, bool (Json::*is)() const noexcept) {
-    static const Json kEmpty = Json::array();
-    const Json* it = find(name, is);
+  const Parsed& container(const char* name, bool (Parsed::*is)() const noexcept) {
+    static const Parsed kEmpty = Parsed::array();
+    const Parsed* it = find(name, is);
     if (it && it->size() <= kMostMembers) return *it;
     if (it) fail(name, "has too many members");
     return kEmpty;
   }
-  double checked(const char* name, const Json& json) {
+  double checked(const char* name, const Parsed& json) {
     const double value = json.get<double>();
     if (std::isfinite(value) && std::fabs(value) <= kLargestNumber) return value;
     fail(name, "is out of range");
     return 0;
   }
-  const Json& object_;
+  const Parsed& object_;
   std::string& problem_;
 };
 
-RowAccusation parse_accusation(const Json& json, std::string& problem) {
+RowAccusation parse_accusation(const Parsed& json, std::string& problem) {
   Members members(json, problem);
   RowAccusation out;
   out.server = members.text("server");
@@ -147,7 +149,7 @@ RowAccusation parse_accusation(const Json& json, std::string& problem) {
   out.onset_until_s = members.number("onset_until_s");
   out.end_s = members.number_or_null("end_s");
   out.known_s = members.number("known_s");
-  for (const Json& each : members.array("evidence")) {
+  for (const Parsed& each : members.array("evidence")) {
     Members one(each, problem);
     out.evidence.push_back({one.text("metric"), one.number("value"), one.number("low"), one.number("high")});
   }
@@ -183,7 +185,7 @@ void parse_verdict(Members& members, std::string& problem, Row& row) {
   if (row.answer != "healthy" && row.answer != "culprit" && row.answer != "undecided")
     members.fail("answer", "is no answer");
   row.reason = members.text("reason");
-  for (const Json& each : members.array("accused")) row.accused.push_back(parse_accusation(each, problem));
+  for (const Parsed& each : members.array("accused")) row.accused.push_back(parse_accusation(each, problem));
   row.itp = members.flag("itp");
   row.ifp = members.flag("ifp");
   row.dtp = members.flag("dtp");
@@ -211,11 +213,11 @@ Error bad_row(std::string_view why) {
 }
 
 // No object when the line holds none.
-Json parse_line(std::string_view line) {
-  return line.size() > kLongestLine ? Json() : Json::parse(line, nullptr, false);
+Parsed parse_line(std::string_view line) {
+  return line.size() > kLongestLine ? Parsed() : Parsed::parse(line, nullptr, false);
 }
 
-Result<Row> row_of(const Json& json) {
+Result<Row> row_of(const Parsed& json) {
   if (!json.is_object()) return bad_row("it is no JSON object, or too long");
   std::string problem;
   Members members(json, problem);
@@ -235,7 +237,7 @@ Result<Row> row_of(const Json& json) {
   return row;
 }
 
-Result<Discard> discard_of(const Json& json) {
+Result<Discard> discard_of(const Parsed& json) {
   std::string problem;
   Members members(json, problem);
   Discard out;
@@ -252,7 +254,7 @@ Result<Discard> discard_of(const Json& json) {
 }
 
 Status add_line(std::string_view line, RowFile& out) {
-  const Json json = parse_line(line);
+  const Parsed json = parse_line(line);
   if (json.is_object() && json.contains("discarded")) {
     ASSIGN_OR_RETURN(Discard discard, discard_of(json));
     out.discards.push_back(std::move(discard));
