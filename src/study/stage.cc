@@ -51,6 +51,10 @@ Result<Stage> Stage::open(Cluster cluster, std::string mount, bool direct, std::
   return stage;
 }
 
+bool Stage::one_machine() const {
+  return std::all_of(runners_.begin(), runners_.end(), [](const auto& row) { return row.second->same_machine(); });
+}
+
 std::string Stage::data_folder(size_t client) const {
   return folder_of(mount_, *clients_[client], "data");
 }

@@ -25,6 +25,7 @@ class Stage {
   const std::vector<const Node*>& servers() const { return servers_; }
   const std::string& mount() const { return mount_; }
   bool direct() const { return direct_; }
+  bool one_machine() const;  // all nodes are on it, and share its CPUs
 
   // The file system's folders of a client: what lasts, and what is emptied before each run.
   std::string data_folder(size_t client) const;
