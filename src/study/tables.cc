@@ -93,11 +93,12 @@ Grid confusion_grid(const Tally& tally) {
 
 Grid latency_grid(const Tally& tally) {
   Grid grid{"Seconds from the injection until a watcher would have known",
-            {"fault", "found", "10 %", "median", "90 %", "before"},
+            {"fault", "interval", "found", "10 %", "median", "90 %", "before"},
             {},
-            "before: the victim was accused before the injection and ever since; not among the times."};
+            "before: the victim was accused before the injection and ever since; not among the times.",
+            2};
   for (const Latency& row : tally.latency) {
-    Cells cells{row.fault, cat(static_cast<int>(row.seconds.size()) + row.early)};
+    Cells cells{row.fault, format_duration(row.interval_ns), cat(static_cast<int>(row.seconds.size()) + row.early)};
     for (double q : {0.1, 0.5, 0.9}) cells.push_back(row.seconds.empty() ? "-" : digits(quantile(row.seconds, q), 1));
     cells.push_back(cat(row.early));
     grid.rows.push_back(std::move(cells));
@@ -200,12 +201,14 @@ std::string grid_text(const Grid& grid) {
   for (size_t n = 0; n < lines.size(); ++n) {
     for (size_t i = 0; i < lines[n].size(); ++i) {
       const std::string fill(widths[i] - lines[n][i].size(), ' ');
-      out += i == 0 ? cat("| ", lines[n][i], fill, " |") : cat(" ", fill, lines[n][i], " |");
+      out += i == 0 ? "| " : " ";
+      out += i < grid.words ? lines[n][i] + fill : fill + lines[n][i];
+      out += " |";
     }
     out += "\n";
     if (n > 0) continue;
     for (size_t i = 0; i < widths.size(); ++i)
-      out += i == 0 ? cat("|", std::string(widths[i] + 2, '-'), "|") : cat(std::string(widths[i] + 1, '-'), ":|");
+      out += cat(i == 0 ? "|" : "", std::string(widths[i] + 1, '-'), i < grid.words ? "-|" : ":|");
     out += "\n";
   }
   return out + (grid.note.empty() ? "\n" : cat("\n", grid.note, "\n\n"));
@@ -231,7 +234,8 @@ std::string discards_text(const Discards& discards) {
   Grid grid{"Discarded attempts, decided before any verdict was looked at",
             {"set", "workload", "fault", "kept", "spoiled", "failed"},
             {},
-            ""};
+            "",
+            3};
   for (const DiscardCell& cell : discards.cells)
     grid.rows.push_back({std::string(name_of(cell.set)), cell.workload, cell.fault,
                          cell.set == RunSet::train ? "-" : cat(cell.kept), cat(cell.spoiled), cat(cell.failed)});
@@ -270,7 +274,7 @@ std::string pairs_text(const Pairs& pairs) {
     counts.note = cat("Without a partner: ", pairs.only_a, " of the first, ", pairs.only_b, " of the second.");
 
   std::vector<Row> left, right;
-  Grid different{"Pairs that differ", {"run", "truth", "first", "second"}, {}, ""};
+  Grid different{"Pairs that differ", {"run", "truth", "first", "second"}, {}, "", 4};
   for (const Pair& pair : pairs.pairs) {
     left.push_back(pair.a);
     right.push_back(pair.b);

@@ -15,8 +15,9 @@ namespace culprit {
 struct Grid {
   std::string title;
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;  // the first column is words, the others are numbers
-  std::string note;                            // below it
+  std::vector<std::vector<std::string>> rows;
+  std::string note;  // below it
+  size_t words = 1;  // the first columns are words, the others are numbers
 };
 
 std::string grid_text(const Grid& grid);  // nothing when it has no rows

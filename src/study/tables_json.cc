@@ -53,8 +53,10 @@ Json to_json(const Confusion& row) {
 }
 
 Json to_json(const Latency& row) {
-  Json out = {
-      {"fault", row.fault}, {"found", row.seconds.size() + static_cast<size_t>(row.early)}, {"before", row.early}};
+  Json out = {{"fault", row.fault},
+              {"interval_ns", row.interval_ns},
+              {"found", row.seconds.size() + static_cast<size_t>(row.early)},
+              {"before", row.early}};
   if (!row.seconds.empty()) {
     out["low_s"] = quantile(row.seconds, 0.1);
     out["median_s"] = quantile(row.seconds, 0.5);

@@ -78,11 +78,12 @@ std::vector<Confusion> confuse(const std::vector<Row>& rows) {
 }
 
 std::vector<Latency> latencies(const std::vector<Row>& rows) {
-  std::map<Ranked, Latency> cells;
+  std::map<std::pair<Ranked, int64_t>, Latency> cells;
   for (const Row& row : rows) {
     if (!row.latency_s) continue;
-    Latency& cell = cells[rank_of(row.truth.fault)];
+    Latency& cell = cells[{rank_of(row.truth.fault), row.interval_ns}];
     cell.fault = row.truth.fault;
+    cell.interval_ns = row.interval_ns;
     if (*row.latency_s < 0)
       ++cell.early;
     else

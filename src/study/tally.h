@@ -34,8 +34,10 @@ constexpr std::string_view kNothing = "nothing";           // healthy, it was sa
 constexpr std::string_view kUndecided = "undecided";       //
 constexpr std::string_view kOtherServer = "other server";  // only others, or the victim only before the injection
 
+// Of one sampling interval: with ten times shorter windows a fault is known ten times sooner.
 struct Latency {
   std::string fault;
+  int64_t interval_ns = 0;
   int early = 0;                // the victim was accused before the injection and ever since: no time to measure
   std::vector<double> seconds;  // sorted
 };

@@ -147,6 +147,15 @@ TEST(Tally, LatencyAndFalseAlarms) {
   EXPECT_EQ(tally.control.accusations, 1);
 }
 
+TEST(Tally, LatenciesOfTwoIntervalsAreNotMixed) {
+  std::vector<Row> rows = mixed();
+  rows[2].interval_ns *= 10;
+  const Tally tally = tally_rows(rows);
+  ASSERT_EQ(tally.latency.size(), 3u);
+  EXPECT_EQ(tally.latency[0].seconds, (std::vector<double>{40}));
+  EXPECT_EQ(tally.latency[1].seconds, (std::vector<double>{20}));
+}
+
 TEST(Tally, TheOrderOfTheRowsDoesNotMatter) {
   std::vector<Row> rows = mixed();
   const std::string text = tally_text(tally_rows(rows), By::cell, true);

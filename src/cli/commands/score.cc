@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/analysis.h"
+#include "study/campaign_folder.h"
+#include "study/overhead.h"
 #include "study/tables.h"
 
 namespace culprit {
@@ -93,6 +95,21 @@ Result<int> score_pairs(const Args& args, const Method& method) {
   return kExitHealthy;
 }
 
+Result<int> score_overhead(const Args& args) {
+  std::vector<Attempt> all;
+  for (const std::string& path : args.positionals) {
+    if (!is_folder(path)) return usage_error("--overhead needs campaign directories");
+    ASSIGN_OR_RETURN(const std::vector<Attempt> attempts, read_journal(path));
+    for (const Attempt& attempt : attempts)
+      if (attempt.experiment.set == RunSet::overhead) all.push_back(attempt);
+  }
+  const std::vector<OverheadRow> rows = tally_overhead(all);
+  if (rows.empty())
+    return input_error("there is no pair with and without recording", "a plan with [overhead] makes them");
+  print(overhead_text(rows, all.front().interval_ns));
+  return kExitHealthy;
+}
+
 void print_tables(const Args& args, By by, const RowFile& file) {
   std::vector<Tally> tallies;
   for (const auto& [method, rows] : rows_by_method(file.rows)) tallies.push_back(tally_rows(rows));
@@ -107,6 +124,7 @@ Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const By by, by_of(args));
   ASSIGN_OR_RETURN(const Method method, chosen_method(args));
   if (args.has("pairs")) return score_pairs(args, method);
+  if (args.has("overhead")) return score_overhead(args);
   RowFile all;
   std::vector<SweepCampaign> campaigns;
   for (const std::string& path : args.positionals) {
@@ -149,6 +167,7 @@ extern const CommandInfo command_score{
             {.name = "paper", .help = "put the FAST'10 paper's tables beside ours"},
             {.name = "sweep", .help = "vary one parameter at a time instead, as in the paper's section 11.2"},
             {.name = "pairs", .help = "compare the same runs of two campaigns instead, for example at 1s and at 100ms"},
+            {.name = "overhead", .help = "what recording cost instead: the pairs with and without it"},
             {.name = "rows", .value = "FILE", .help = "write one line per run: truth, verdict, evidence"},
             {.name = "json", .help = "the tables as JSON"},
         },
