@@ -258,24 +258,24 @@ std::string sweep_text(const std::vector<SweepRow>& rows) {
   return grid_text(grid);
 }
 
-std::string pairs_text(const Pairs& pairs) {
+std::string pairs_text(const RunPairs& pairs) {
   const int n = static_cast<int>(pairs.pairs.size());
-  auto same = [&](bool Pair::*what) {
+  auto same = [&](bool RunPair::*what) {
     return static_cast<int>(
-        std::count_if(pairs.pairs.begin(), pairs.pairs.end(), [&](const Pair& p) { return p.*what; }));
+        std::count_if(pairs.pairs.begin(), pairs.pairs.end(), [&](const RunPair& p) { return p.*what; }));
   };
   Grid counts{
       cat("Pairs of ", cell_text(pairs.a), " and ", cell_text(pairs.b)), {"the same", "pairs", "of", "%"}, {}, ""};
-  const std::pair<const char*, int> kinds[] = {{"answer", same(&Pair::same_answer)},
-                                               {"accused servers", same(&Pair::same_servers)},
-                                               {"accused servers and causes", same(&Pair::same_causes)}};
+  const std::pair<const char*, int> kinds[] = {{"answer", same(&RunPair::same_answer)},
+                                               {"accused servers", same(&RunPair::same_servers)},
+                                               {"accused servers and causes", same(&RunPair::same_causes)}};
   for (const auto& [name, hits] : kinds) counts.rows.push_back({name, cat(hits), cat(n), share_text(hits, n)});
   if (pairs.only_a + pairs.only_b > 0)
     counts.note = cat("Without a partner: ", pairs.only_a, " of the first, ", pairs.only_b, " of the second.");
 
   std::vector<Row> left, right;
   Grid different{"Pairs that differ", {"run", "truth", "first", "second"}, {}, "", 4};
-  for (const Pair& pair : pairs.pairs) {
+  for (const RunPair& pair : pairs.pairs) {
     left.push_back(pair.a);
     right.push_back(pair.b);
     const Experiment& truth = pair.a.truth;

@@ -27,11 +27,11 @@ enum class By { fault_and_workload, fault, workload, cell };
 std::string tally_text(const Tally& tally, By by, bool with_paper);
 std::string discards_text(const Discards& discards);
 std::string sweep_text(const std::vector<SweepRow>& rows);
-std::string pairs_text(const Pairs& pairs);
+std::string pairs_text(const RunPairs& pairs);
 
 // Whole documents, with a line break.
 std::string tallies_json(const std::vector<Tally>& tallies, const Discards& discards, bool with_paper);
 std::string sweep_json(const std::vector<SweepRow>& rows);
-std::string pairs_json(const Pairs& pairs);
+std::string pairs_json(const RunPairs& pairs);
 
 }  // namespace culprit

@@ -39,7 +39,7 @@ Json to_json(const DiscardCell& cell);
 Json to_json(const Tally& tally);
 Json to_json(const PaperRow& row);
 Json to_json(const PaperTable& table);
-Json to_json(const Pair& pair);
+Json to_json(const RunPair& pair);
 
 template <class List>
 Json list_of(const List& list) {
@@ -116,7 +116,7 @@ Json said(const Row& row) {
   return {{"answer", row.answer}, {"accused", std::move(accused)}};
 }
 
-Json to_json(const Pair& pair) {
+Json to_json(const RunPair& pair) {
   return {{"id", pair.a.truth.id},
           {"fault", pair.a.truth.fault},
           {"victim", pair.a.truth.victim},
@@ -149,7 +149,7 @@ std::string sweep_json(const std::vector<SweepRow>& rows) {
   return document({{"sweep", std::move(list)}});
 }
 
-std::string pairs_json(const Pairs& pairs) {
+std::string pairs_json(const RunPairs& pairs) {
   return document({{"first", pairs.a},
                    {"second", pairs.b},
                    {"pairs", list_of(pairs.pairs)},

@@ -35,10 +35,10 @@ Result<std::map<std::string, const Row*>> by_id(const std::vector<Row>& rows) {
 
 }  // namespace
 
-Result<Pairs> pair_rows(const std::vector<Row>& a, const std::vector<Row>& b) {
+Result<RunPairs> pair_rows(const std::vector<Row>& a, const std::vector<Row>& b) {
   ASSIGN_OR_RETURN(const auto left, by_id(a));
   ASSIGN_OR_RETURN(const auto right, by_id(b));
-  Pairs out;
+  RunPairs out;
   for (const auto& [id, row] : left) {
     auto other = right.find(id);
     if (other == right.end()) {
@@ -48,7 +48,7 @@ Result<Pairs> pair_rows(const std::vector<Row>& a, const std::vector<Row>& b) {
     if (!same_experiment(row->truth, other->second->truth))
       return input_error(cat("run ", printable(id), " is not the same experiment in both campaigns"),
                          "run both from one plan and one seed, only the sampling may differ");
-    Pair pair{*row, *other->second};
+    RunPair pair{*row, *other->second};
     pair.same_answer = pair.a.answer == pair.b.answer;
     pair.same_servers = servers_of(pair.a) == servers_of(pair.b);
     pair.same_causes = causes_of(pair.a) == causes_of(pair.b);

@@ -8,7 +8,7 @@
 
 namespace culprit {
 
-struct Pair {
+struct RunPair {
   Row a;
   Row b;
   bool same_answer = false;
@@ -17,15 +17,15 @@ struct Pair {
   bool same() const { return same_answer && same_servers && same_causes; }
 };
 
-struct Pairs {
+struct RunPairs {
   std::string a;  // the campaigns' names
   std::string b;
-  std::vector<Pair> pairs;  // in the order of their ids
+  std::vector<RunPair> pairs;  // in the order of their ids
   int only_a = 0;
   int only_b = 0;
 };
 
 // Pairs by id. Two experiments of one id that are not the same one are an error, and so are no pairs at all.
-Result<Pairs> pair_rows(const std::vector<Row>& a, const std::vector<Row>& b);
+Result<RunPairs> pair_rows(const std::vector<Row>& a, const std::vector<Row>& b);
 
 }  // namespace culprit

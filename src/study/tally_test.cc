@@ -208,12 +208,12 @@ TEST(Pairs, SameAndDifferent) {
   for (Row& row : fast) row.campaign = "tuesday";
   fast[1].answer = "undecided";
   fast[2].accused[0].cause = "disk-hog";
-  const Result<Pairs> pairs = pair_rows(slow, fast);
+  const Result<RunPairs> pairs = pair_rows(slow, fast);
   ASSERT_TRUE(pairs) << pairs.error().message();
   ASSERT_EQ(pairs->pairs.size(), 3u);
   EXPECT_EQ(pairs->only_a, 1);
   EXPECT_EQ(pairs->only_b, 0);
-  EXPECT_EQ(std::count_if(pairs->pairs.begin(), pairs->pairs.end(), [](const Pair& p) { return p.same(); }), 1);
+  EXPECT_EQ(std::count_if(pairs->pairs.begin(), pairs->pairs.end(), [](const RunPair& p) { return p.same(); }), 1);
   const std::string text = pairs_text(*pairs);
   EXPECT_THAT(text, HasSubstr("s3 disk-busy"));
   EXPECT_THAT(text, HasSubstr("Without a partner: 1 of the first, 0 of the second."));

@@ -90,7 +90,7 @@ Result<RowFile> rows_of(const std::string& path, const Method& method, std::vect
 Result<int> score_pairs(const Args& args, const Method& method) {
   ASSIGN_OR_RETURN(const RowFile a, rows_of(args.positionals[0], method, nullptr));
   ASSIGN_OR_RETURN(const RowFile b, rows_of(args.positionals[1], method, nullptr));
-  ASSIGN_OR_RETURN(const Pairs pairs, pair_rows(a.rows, b.rows));
+  ASSIGN_OR_RETURN(const RunPairs pairs, pair_rows(a.rows, b.rows));
   print(args.has("json") ? pairs_json(pairs) : pairs_text(pairs));
   return kExitHealthy;
 }
