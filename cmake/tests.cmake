@@ -9,6 +9,9 @@ add_test(NAME reference COMMAND ${tools}/check_reference $<TARGET_FILE:culprit>)
 add_test(NAME format COMMAND ${tools}/check_format)
 set_tests_properties(format PROPERTIES SKIP_RETURN_CODE 77)
 
+# Verdicts on recorded runs: a change of a detector shows here.
+add_test(NAME golden COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/golden/golden.py ${CMAKE_BINARY_DIR})
+
 # One test per case file: tests/cli/record/usage.case is case_record_usage.
 file(GLOB_RECURSE case_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/*.case)
 foreach(case_file ${case_files})

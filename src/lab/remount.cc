@@ -12,7 +12,7 @@ constexpr int64_t kStepTime = 60 * kNsPerSecond;
 
 // Innermost first; a mount that is still in use for a moment (a program that is just ending) is tried again.
 constexpr std::string_view kUnmount = R"(
-for try in 1 2 3 4 5 6 7 8 9 10; do
+for try in $(seq 60); do
   left=$(awk '$2 == "/mnt/lab" || index($2, "/mnt/lab/") == 1 {print $2}' /proc/mounts | sort -r)
   test -z "$left" && exit 0
   for m in $left; do umount "$m" 2>/dev/null; done

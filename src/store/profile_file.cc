@@ -10,7 +10,8 @@ namespace culprit {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;  // read: ordered_json copies as it grows, and deep nesting then overflows the stack
+using OrderedJson = nlohmann::ordered_json;
 
 Error broken(const std::string& name, const std::string& what) {
   return input_error(cat(name, " is not a usable profile: ", what), "make one with culprit train");
@@ -71,10 +72,11 @@ Result<Profile> read_profile(const std::string& path) {
 }
 
 std::string format_profile(const Profile& profile) {
-  Json json = {{"version", profile.version},     {"detector", profile.detector}, {"interval_ns", profile.interval_ns},
-               {"simulated", profile.simulated}, {"runs", profile.runs},         {"parameters", profile.parameters}};
+  OrderedJson json = {
+      {"version", profile.version},     {"detector", profile.detector}, {"interval_ns", profile.interval_ns},
+      {"simulated", profile.simulated}, {"runs", profile.runs},         {"parameters", profile.parameters}};
   json["thresholds"] = profile.thresholds;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace culprit

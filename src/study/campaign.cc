@@ -24,8 +24,7 @@ namespace culprit {
 namespace {
 
 constexpr int kMostAttempts = 3;
-constexpr int64_t kPerRun = 9 * kNsPerSecond;    // mounting, settling, stopping
-constexpr int64_t kPerLab = 100 * kNsPerSecond;  // up, files, down
+constexpr int64_t kPerRun = 10 * kNsPerSecond;  // mounting, settling, stopping
 
 class Campaign {
  public:
@@ -41,6 +40,9 @@ class Campaign {
   Status prepare_workloads();
   Status take_down();
   Status begin_anew();  // clients as after a reboot
+  Status make_ready();
+  void set_aside(Attempt& attempt) const;
+  std::string cluster_file() const { return plan_.on_site() ? plan_.site_cluster : options_.folder + "/cluster.toml"; }
   Result<bool> do_experiment(const Experiment& experiment);
   Status run_all(const std::vector<Experiment>& experiments);
   std::vector<std::string> workloads() const;
@@ -167,16 +169,14 @@ Status Campaign::prepare_workloads() {
 }
 
 Status Campaign::set_up() {
-  std::string cluster_file = plan_.site_cluster;
   if (!plan_.on_site()) {
     options_.say(cat("lab ", plan_.lab.name, ": ", plan_.lab.fs, " (", plan_.lab.layout, ", ", plan_.lab.preset, "), ",
                      plan_.lab.servers, " servers, ", plan_.lab.clients, " clients"));
     RETURN_IF_ERROR(lab_up_anew());
-    cluster_file = options_.folder + "/cluster.toml";
   }
-  ASSIGN_OR_RETURN(Cluster cluster, read_cluster(cluster_file));
+  ASSIGN_OR_RETURN(Cluster cluster, read_cluster(cluster_file()));
   std::string tools = std::filesystem::path(options_.culprit).parent_path().string();
-  ASSIGN_OR_RETURN(Stage stage, Stage::open(std::move(cluster), plan_.mount, plan_.direct, tools));
+  ASSIGN_OR_RETURN(Stage stage, Stage::open(std::move(cluster), plan_.mount, plan_.direct, tools, options_.stop));
   stage_.emplace(std::move(stage));
   RETURN_IF_ERROR(stage_->check());
   options_.say("making the workloads' files");
@@ -205,29 +205,33 @@ void Campaign::report(const Attempt& attempt, int64_t left) {
                    left > 0 ? cat("; about ", format_duration(left / kNsPerSecond * kNsPerSecond), " left") : ""));
 }
 
+// A lab that is not well is made anew, once; a site is left alone.
+Status Campaign::make_ready() {
+  Status fresh = begin_anew();
+  if (fresh || plan_.on_site() || options_.stop()) return fresh;
+  options_.say(cat("the lab is not well (", fresh.error().message(), "): it is made anew"));
+  RETURN_IF_ERROR(take_down());
+  return set_up();
+}
+
+// What does not count stays to be looked at, under another name.
+void Campaign::set_aside(Attempt& attempt) const {
+  const std::string from = options_.folder + "/" + attempt.run;
+  if (attempt.outcome == Outcome::kept || !path_exists(from)) return;
+  const std::string aside = cat("runs/", attempt.experiment.id, "-discarded-", attempt.number, ".run");
+  std::error_code failed;
+  std::filesystem::rename(from, options_.folder + "/" + aside, failed);
+  if (!failed) attempt.run = aside;
+}
+
 // False when it was given up.
 Result<bool> Campaign::do_experiment(const Experiment& experiment) {
-  const RunSetup setup{&plan_,           &*stage_,
-                       options_.culprit, plan_.on_site() ? plan_.site_cluster : options_.folder + "/cluster.toml",
-                       options_.folder,  options_.stop};
   while (attempts_[experiment.id] < kMostAttempts) {
-    if (Status fresh = begin_anew(); !fresh) {
-      if (plan_.on_site() || options_.stop()) return std::move(fresh).error();
-      options_.say(cat("the lab is not well (", fresh.error().message(), "): it is made anew"));
-      RETURN_IF_ERROR(take_down());
-      RETURN_IF_ERROR(set_up());
-    }
-    RunSetup now = setup;
-    now.stage = &*stage_;
-    ASSIGN_OR_RETURN(Attempt attempt, carry_out(now, experiment));
+    RETURN_IF_ERROR(make_ready());
+    const RunSetup setup{&plan_, &*stage_, options_.culprit, cluster_file(), options_.folder, options_.stop};
+    ASSIGN_OR_RETURN(Attempt attempt, carry_out(setup, experiment));
     attempt.number = attempts_[experiment.id] + 1;
-    if (attempt.outcome != Outcome::kept && path_exists(options_.folder + "/" + attempt.run)) {
-      const std::string aside =
-          cat(attempt.run.substr(0, attempt.run.size() - 4), "-discarded-", attempt.number, ".run");
-      std::error_code failed;
-      std::filesystem::rename(options_.folder + "/" + attempt.run, options_.folder + "/" + aside, failed);
-      attempt.run = failed ? attempt.run : aside;
-    }
+    set_aside(attempt);
     RETURN_IF_ERROR(append_attempt(options_.folder, attempt));
     count(attempt);
     report(attempt, estimate_ns(plan_, outcome_.planned - kept_.size() - outcome_.given_up));

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "inject/fault.h"
+#include "lab/lab_fs.h"
 #include "store/toml_value.h"
 #include "study/campaign_folder.h"
 #include "study/workload.h"
@@ -221,6 +222,8 @@ Status read_lab(const std::string& file, const TomlValue& value, CampaignPlan& p
   RETURN_IF_ERROR(lab.read(value));
   if (plan.lab.fs.empty()) return lab.at(value, "which file system?", "write fs = \"glusterfs\"");
   if (Status known = complete_plan(plan.lab); !known) return lab.at(value, known.error().what, known.error().hint);
+  if (find_lab_fs(plan.lab.fs)->mount_type.empty())
+    return lab.at(value, cat(plan.lab.fs, " is no file system that clients share"), "write fs = \"glusterfs\"");
   plan.direct = plan.lab.preset == "calm";
   for (const auto& [server, factor] : plan.slower) {
     const std::vector<LabNode> nodes = plan_nodes(plan.lab);

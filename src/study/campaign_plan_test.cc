@@ -14,7 +14,7 @@ const std::vector<std::string> kServers = {"s1", "s2", "s3", "s4", "s5"};
 constexpr const char* kSmall = R"(
 seed = 5
 [lab]
-fs = "directory"
+fs = "glusterfs"
 [samples]
 interval = "200ms"
 before = 10
@@ -100,20 +100,20 @@ TEST(CampaignPlan, TheHalvesOfAPairAlternate) {
 
 TEST(CampaignPlan, AWorkloadOfItsOwn) {
   const CampaignPlan plan = plan_of(
-      "[lab]\nfs = \"directory\"\n[train]\nworkloads = [\"mine\"]\nruns = 1\n[workload.mine]\nrun = \"\"\"\ndd a\ndd "
+      "[lab]\nfs = \"moosefs\"\n[train]\nworkloads = [\"mine\"]\nruns = 1\n[workload.mine]\nrun = \"\"\"\ndd a\ndd "
       "b\n\"\"\"\n");
   EXPECT_EQ(plan.own.at("mine").run, "dd a\ndd b\n");
 }
 
 TEST(CampaignPlan, ErrorsNameTheLineAndWhatIsKnown) {
-  const std::string lab = "[lab]\nfs = \"directory\"\n";
+  const std::string lab = "[lab]\nfs = \"moosefs\"\n";
   const std::string train = "[train]\nworkloads = [\"ddw\"]\nruns = 1\n";
   EXPECT_THAT(error_of("[lab]\nfs = \"glusterfs\"\nserver = 5\n" + train),
               HasSubstr("line 3: there is no key 'server' in [lab]"));
   EXPECT_THAT(error_of("[lab]\nfs = \"glusterfs\"\nserver = 5\n" + train), HasSubstr("did you mean 'servers'?"));
   EXPECT_THAT(error_of(train), HasSubstr("either [lab] or [site]"));
   EXPECT_THAT(error_of(lab), HasSubstr("plans no run"));
-  EXPECT_THAT(error_of(lab + "[train]\nworkloads = [\"ddx\"]\nruns = 1\n"), HasSubstr("did you mean ddw?"));
+  EXPECT_THAT(error_of(lab + "[train]\nworkloads = [\"postmrk\"]\nruns = 1\n"), HasSubstr("did you mean postmark?"));
   EXPECT_THAT(error_of(lab + train + "[score]\nworkloads = [\"ddw\"]\nfaults = [\"disk_hug\"]\niterations = 1\n"),
               HasSubstr("did you mean disk_hog?"));
   EXPECT_THAT(
@@ -123,8 +123,8 @@ TEST(CampaignPlan, ErrorsNameTheLineAndWhatIsKnown) {
   EXPECT_THAT(error_of(lab + train + "[samples]\ninterval = \"1ms\"\n"), HasSubstr("from 50ms to 1h"));
   EXPECT_THAT(error_of(lab + train + "[samples]\nbefore = 0\n"), HasSubstr("from 1 to"));
   EXPECT_THAT(error_of(lab + train + "[spoiled]\nidle_percent = 300\n"), HasSubstr("0 to 100"));
-  EXPECT_THAT(error_of("[lab]\nfs = \"directory\"\nslower = { s9 = 1.2 }\n" + train),
-              HasSubstr("no server of the lab"));
+  EXPECT_THAT(error_of("[lab]\nfs = \"moosefs\"\nslower = { s9 = 1.2 }\n" + train), HasSubstr("no server of the lab"));
+  EXPECT_THAT(error_of("[lab]\nfs = \"directory\"\n" + train), HasSubstr("no file system that clients share"));
   EXPECT_THAT(error_of("[lab\n"), HasSubstr("line 1"));
   EXPECT_THAT(error_of("name = \"\xc3\xa9\"\n"), HasSubstr("ASCII"));
 }

@@ -7,8 +7,8 @@
 
 namespace culprit {
 
-// train: fault-free, thresholds are learned from it. score: with a fault, or "none". control: no fault, but it looks odd.
-// overhead: a fixed piece of work, timed with and without recording.
+// train: fault-free, thresholds are learned from it. score: with a fault, or "none". control: no fault, but it looks
+// odd. overhead: a fixed piece of work, timed with and without recording.
 enum class RunSet { train, score, control, overhead };
 
 struct Experiment {

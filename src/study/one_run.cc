@@ -314,7 +314,7 @@ Result<Attempt> OneRun::carry_out() {
   if (Status alive = setup_.stage->check(); !alive) {
     attempt_.reason = alive.error().message();
   } else if (it_.recorded) {
-    auto reason = spoiled_reason(*setup_.plan, run_path(), attempt_);
+    auto reason = spoiled_reason(setup_.plan->spoiled, run_path(), attempt_);
     attempt_.reason = reason ? *reason : reason.error().message();
   }
   if (!attempt_.reason.empty()) attempt_.outcome = Outcome::spoiled;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "analyse/series.h"
 #include "study/campaign_plan.h"
 #include "study/stage.h"
 #include "study/workload.h"
@@ -24,6 +25,7 @@ struct RunSetup {
 Result<Attempt> carry_out(const RunSetup& setup, const Experiment& experiment);
 
 // Whether the plan's rule says that a run must not count; the reason, or "". Fills in what was measured.
-Result<std::string> spoiled_reason(const CampaignPlan& plan, const std::string& run_path, Attempt& attempt);
+std::string spoiled_reason(const SpoiledRule& rule, const SeriesSet& series, Attempt& attempt);
+Result<std::string> spoiled_reason(const SpoiledRule& rule, const std::string& run_path, Attempt& attempt);
 
 }  // namespace culprit

@@ -34,10 +34,13 @@ double mean_of(const std::vector<double>& values) {
 
 }  // namespace
 
-Result<std::string> spoiled_reason(const CampaignPlan& plan, const std::string& run_path, Attempt& attempt) {
+Result<std::string> spoiled_reason(const SpoiledRule& rule, const std::string& run_path, Attempt& attempt) {
   ASSIGN_OR_RETURN(const RunReader run, RunReader::open(run_path));
   ASSIGN_OR_RETURN(const SeriesSet series, load_series(run, {}));
-  const SpoiledRule& rule = plan.spoiled;
+  return spoiled_reason(rule, series, attempt);
+}
+
+std::string spoiled_reason(const SpoiledRule& rule, const SeriesSet& series, Attempt& attempt) {
   double fit_seconds = 100, idle_mean = 100, steal = 0, lost = 0;
   for (size_t s = 0; s < series.servers.size(); ++s) {
     const auto missing = std::count(series.sampled[s].begin(), series.sampled[s].end(), false);
@@ -56,12 +59,12 @@ Result<std::string> spoiled_reason(const CampaignPlan& plan, const std::string& 
   attempt.measured["idle_mean"] = rounded(idle_mean);
   attempt.measured["steal_mean"] = rounded(steal);
   attempt.measured["lost_percent"] = rounded(lost);
-  if (!series.has(Metric::cpu_busy)) return std::string("the run does not tell how busy the machine was");
+  if (!series.has(Metric::cpu_busy)) return "the run does not tell how busy the machine was";
   if (fit_seconds < rule.idle_seconds)
     return fmt::format("only {:.0f} % of the seconds had {:.0f} % idle CPU", fit_seconds, rule.idle_percent);
   if (steal > rule.steal_percent) return fmt::format("{:.1f} % of the CPU was taken by other machines", steal);
   if (lost > rule.lost_percent) return fmt::format("{:.1f} % of a server's samples were lost", lost);
-  return std::string();
+  return "";
 }
 
 }  // namespace culprit

@@ -1,9 +1,12 @@
 #include "study/stage.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <numeric>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -11,6 +14,8 @@ namespace culprit {
 
 namespace {
 
+constexpr int64_t kPoll = 10 * kNsPerMs;
+constexpr size_t kMostOutput = 1 << 20;
 constexpr int64_t kQuick = 20 * kNsPerSecond;
 constexpr int64_t kFillTime = 600 * kNsPerSecond;
 constexpr int64_t kSpreadFile = int64_t{256} << 20;  // half a minute of a calm client's link
@@ -32,7 +37,8 @@ std::string folder_of(const std::string& mount, const Node& client, std::string_
 
 }  // namespace
 
-Result<Stage> Stage::open(Cluster cluster, std::string mount, bool direct, std::string tools) {
+Result<Stage> Stage::open(Cluster cluster, std::string mount, bool direct, std::string tools,
+                          std::function<bool()> stop) {
   Stage stage;
   stage.cluster_ = std::make_unique<Cluster>(std::move(cluster));
   for (const Node& node : stage.cluster_->nodes) {
@@ -47,6 +53,7 @@ Result<Stage> Stage::open(Cluster cluster, std::string mount, bool direct, std::
   stage.mount_ = std::move(mount);
   stage.direct_ = direct;
   stage.tools_ = std::move(tools);
+  stage.stop_ = std::move(stop);
   stage.files_.resize(stage.clients_.size());
   return stage;
 }
@@ -73,11 +80,25 @@ std::vector<std::string> Stage::command(const Node& node, const std::string& scr
 }
 
 Result<std::string> Stage::sh(const Node& node, const std::string& script, int64_t timeout_ns) const {
-  ASSIGN_OR_RETURN(Output output, runners_.at(node.name)->run({"sh", "-c", script}, timeout_ns));
-  if (output.exit_code == 0) return std::move(output.out);
-  std::string_view said = trim(output.err.empty() ? output.out : output.err);
+  ASSIGN_OR_RETURN(Child child, Child::start(command(node, script)));
+  child.in = Fd();
+  std::string out, err;
+  const int64_t limit = monotonic_now_ns() + timeout_ns;
+  for (bool running = true; running;) {
+    running = child.running();
+    read_available(child.out.get(), out, kMostOutput);
+    read_available(child.err.get(), err, kMostOutput);
+    if (!running) break;
+    if (stop_()) return input_error("it was stopped");
+    if (monotonic_now_ns() > limit)
+      return system_error(cat("on ", node.name, ": a command took longer than ", format_duration(timeout_ns)),
+                          ETIMEDOUT);
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kPoll));
+  }
+  if (child.exit_code() == 0) return out;
+  std::string_view said = trim(err.empty() ? out : err);
   return input_error(
-      cat("on ", node.name, ": ", said.empty() ? cat("exit code ", output.exit_code) : printable(said, 300)));
+      cat("on ", node.name, ": ", said.empty() ? cat("exit code ", child.exit_code()) : printable(said, 300)));
 }
 
 Status Stage::sh_all(const std::vector<const Node*>& nodes, const ScriptOf& script, int64_t timeout_ns) const {

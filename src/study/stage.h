@@ -17,8 +17,9 @@ namespace culprit {
 
 class Stage {
  public:
-  // `tools` is the folder of culprit and culprit-node on this machine.
-  static Result<Stage> open(Cluster cluster, std::string mount, bool direct, std::string tools);
+  // `tools` is the folder of culprit and culprit-node on this machine; `stop` ends every script that runs.
+  static Result<Stage> open(Cluster cluster, std::string mount, bool direct, std::string tools,
+                            std::function<bool()> stop);
 
   const Cluster& cluster() const { return *cluster_; }
   const std::vector<const Node*>& clients() const { return clients_; }
@@ -64,6 +65,7 @@ class Stage {
   std::string mount_;
   bool direct_ = true;
   std::string tools_;
+  std::function<bool()> stop_;
   bool spread_ = true;
   std::vector<std::vector<std::string>> files_;
 };

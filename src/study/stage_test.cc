@@ -32,10 +32,10 @@ TEST(Stage, NeedsClientsAndThreeServers) {
     node.kind = name[0] == 'c' ? NodeKind::client : NodeKind::server;
     cluster.nodes.push_back(node);
   }
-  EXPECT_FALSE(Stage::open(cluster, "/mnt/lab", true, "/usr/bin"));
+  EXPECT_FALSE(Stage::open(cluster, "/mnt/lab", true, "/usr/bin", [] { return false; }));
   cluster.nodes.push_back(cluster.nodes[0]);
   cluster.nodes.back().name = "s3";
-  auto stage = Stage::open(cluster, "/mnt/lab", true, "/usr/bin");
+  auto stage = Stage::open(cluster, "/mnt/lab", true, "/usr/bin", [] { return false; });
   ASSERT_TRUE(stage) << stage.error().message();
   EXPECT_EQ(stage->servers().size(), 3u);
   EXPECT_EQ(stage->scratch_folder(0), "/mnt/lab/culprit-campaign/c1/scratch");

@@ -161,9 +161,8 @@ extern const CommandInfo command_list{
     .name = "list",
     .summary = "the collectors, commands, detectors, faults, file systems, metrics, parameters and workloads",
     .positionals = {{.name = "KIND",
-                     .help =
-                         "collectors, commands, detectors, faults, filesystems, metrics, parameters or workloads; "
-                         "without it, the kinds",
+                     .help = "collectors, commands, detectors, faults, filesystems, metrics, parameters or workloads; "
+                             "without it, the kinds",
                      .required = false}},
     .options = {{.name = "json", .help = "as JSON"}},
     .run = run,

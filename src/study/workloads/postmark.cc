@@ -11,8 +11,8 @@ namespace {
 constexpr int kFixedTransactions = 400;
 constexpr int kManyTransactions = 1'000'000;  // more than any run lasts
 
-// PostMark takes all the CPU it can get. Where one machine carries all nodes that leaves none for anybody, so there it runs
-// for 40 ms and is stopped for 60 ms, again and again.
+// PostMark takes all the CPU it can get. Where one machine carries all nodes that leaves none for anybody, so there it
+// runs for 40 ms and is stopped for 60 ms, again and again.
 constexpr std::string_view kPaced = R"(
 while kill -0 $p 2>/dev/null; do
   sleep 0.04; kill -STOP $p 2>/dev/null; sleep 0.06; kill -CONT $p 2>/dev/null
