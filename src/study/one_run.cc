@@ -1,3 +1,5 @@
+// The workload, the recorder and the injector are children; this loop only starts them at the right moment and looks
+// whether they live. Whatever happens, it returns when all of them have ended.
 #include "study/one_run.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@ namespace {
 
 constexpr int64_t kSettle = 3 * kNsPerSecond;  // connections open, windows grow, files are created
 constexpr int64_t kSlack = 30 * kNsPerSecond;  // past its time before a command counts as stuck
-constexpr int64_t kPoll = 20 * kNsPerMs;
+constexpr int64_t kPoll = 5 * kNsPerMs;  // also how exactly a piece of work is timed
 constexpr int64_t kAway = 10 * kNsPerSecond;  // how long a server is away before it is healed
 constexpr int64_t kLongestWork = 600 * kNsPerSecond;
 constexpr size_t kMostOutput = 1 << 20;
@@ -34,9 +36,10 @@ struct Task {
   std::string out, err;
 
   bool running() {
+    const bool lives = child.running();  // first: what it said last is read, too
     read_available(child.out.get(), out, kMostOutput);
     read_available(child.err.get(), err, kMostOutput);
-    return child.running();
+    return lives;
   }
   std::string complaint() const {
     std::string_view said = trim(err.empty() ? out : err);
@@ -81,7 +84,6 @@ class OneRun {
   bool ready();
   bool start_loads(int64_t seconds);
   bool loads_run();
-  bool disturb();
   bool timed_run();
   bool fixed_run();
   bool start_recording(int64_t for_ns);
@@ -274,7 +276,7 @@ bool OneRun::fixed_run() {
   attempt_.measured["seconds"] = static_cast<double>((monotonic_now_ns() - begin) / kNsPerMs) / 1e3;
   loads_.clear();
   if (!it_.recorded) return true;
-  ::kill(recording_.child.pid(), SIGINT);
+  ::kill(recording_.child.pid(), SIGTERM);  // a job in the background may ignore SIGINT
   if (!finish_recording(monotonic_now_ns() + kSlack)) return false;
   note_cost();
   return true;
