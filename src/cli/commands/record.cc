@@ -93,7 +93,7 @@ std::vector<std::string> watched_disks_below(const RecordPlan& plan, const std::
   std::vector<std::string> watched;
   for (const std::string& disk : below) {
     for (size_t i = 0; i < reaches.size(); ++i) {
-      if (reaches[i].kind == ReachKind::ssh) continue;
+      if (reaches[i].kind == ReachKind::ssh || plan.cluster.nodes[i].kind != NodeKind::server) continue;
       const std::vector<std::string>& disks = plan.cluster.nodes[i].disks;
       bool named = std::any_of(disks.begin(), disks.end(),
                                [&](const std::string& name) { return kernel_block_name("", name) == disk; });
