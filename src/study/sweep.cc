@@ -87,14 +87,15 @@ Result<std::vector<SweepRow>> run_sweep(const std::vector<SweepCampaign>& campai
   const std::vector<Setting> settings = sweep_settings(detector);
   if (settings.empty()) return usage_error(cat(detector.name, " has none of the parameters that --sweep varies"));
   ASSIGN_OR_RETURN(const std::vector<Row> base, score_all(campaigns, detector, given, false));
-  std::vector<SweepRow> out{{Setting{}, count_scores(base, "as given"), true}};
+  std::vector<SweepRow> out{{Setting{}, count_scores(base, "as given"), true, ""}};
   for (const Setting& setting : settings) {
-    SweepRow row{setting, out.front().scores, as_given(setting, given)};
+    SweepRow row{setting, out.front().scores, as_given(setting, given), ""};
     if (!row.as_given) {
       Parameters parameters = given;
       RETURN_IF_ERROR(parameters.set_all(setting.values));
-      ASSIGN_OR_RETURN(const std::vector<Row> rows, score_all(campaigns, detector, parameters, setting.reload));
-      row.scores = count_scores(rows, "");
+      auto rows = score_all(campaigns, detector, parameters, setting.reload);
+      row.scores = count_scores(rows ? *rows : std::vector<Row>(), "");
+      if (!rows) row.impossible = rows.error().message();
     }
     row.scores.name = setting_text(setting);
     out.push_back(std::move(row));

@@ -23,7 +23,8 @@ struct Setting {
 struct SweepRow {
   Setting setting;
   Scores scores;
-  bool as_given = false;  // its values are those of the first row, which it repeats
+  bool as_given = false;   // its values are those of the first row, which it repeats
+  std::string impossible;  // why these runs cannot be judged with it, for example because they are too short
 };
 
 // The settings of section 11.2 that this detector has, and the margin of cwnd, which is ours. Those out of range are

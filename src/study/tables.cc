@@ -254,6 +254,9 @@ std::string sweep_text(const std::vector<SweepRow>& rows) {
   for (const SweepRow& row : rows) {
     grid.rows.push_back(score_cells(row.scores));
     if (row.as_given && !row.setting.parameter.empty()) grid.rows.back()[0] += " (as given)";
+    if (row.impossible.empty()) continue;
+    std::fill(grid.rows.back().begin() + 1, grid.rows.back().end(), "-");
+    grid.note = "-: cannot be had with these runs; a window or k that needs longer ones";
   }
   return grid_text(grid);
 }

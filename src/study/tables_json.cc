@@ -144,6 +144,7 @@ std::string sweep_json(const std::vector<SweepRow>& rows) {
     Json one = to_json(row.scores);
     one["parameters"] = Json(row.setting.values);
     one["as_given"] = row.as_given;
+    if (!row.impossible.empty()) one["impossible"] = row.impossible;
     list.push_back(std::move(one));
   }
   return document({{"sweep", std::move(list)}});
