@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t kSettle = 3 * kNsPerSecond;  // connections open, windows grow, files are created
 constexpr int64_t kSlack = 30 * kNsPerSecond;  // past its time before a command counts as stuck
-constexpr int64_t kPoll = 5 * kNsPerMs;  // also how exactly a piece of work is timed
-constexpr int64_t kAway = 10 * kNsPerSecond;  // how long a server is away before it is healed
+constexpr int64_t kPoll = 5 * kNsPerMs;        // also how exactly a piece of work is timed
+constexpr int64_t kAway = 10 * kNsPerSecond;   // how long a server is away before it is healed
 constexpr int64_t kLongestWork = 600 * kNsPerSecond;
 constexpr size_t kMostOutput = 1 << 20;
 

@@ -159,7 +159,7 @@ Result<int> run(const Args& args) {
 
 extern const CommandInfo command_list{
     .name = "list",
-    .summary = "the collectors, commands, detectors, faults, file systems, metrics, parameters and workloads",
+    .summary = "collectors, commands, detectors, faults, file systems, metrics, parameters, workloads",
     .positionals = {{.name = "KIND",
                      .help = "collectors, commands, detectors, faults, filesystems, metrics, parameters or workloads; "
                              "without it, the kinds",

@@ -90,11 +90,10 @@ Status mount_client(const Lab& lab, const LabNode& client) {
                            " --volfile-id=lab --log-file=/var/log/glusterfs/client.log /mnt/lab\n");
   if (auto done = lab.sh(client, script, kStepTime); !done) return std::move(done).error();
   // A folder made and removed shows that the bricks answer; without it a first write may meet half of them.
-  return lab.wait_for(
-      client,
-      "grep -q ' /mnt/lab fuse.glusterfs ' /proc/mounts && mkdir -p /mnt/lab/.up-$(hostname) && rmdir "
-      "/mnt/lab/.up-$(hostname)",
-      kStepTime);
+  return lab.wait_for(client,
+                      "grep -q ' /mnt/lab fuse.glusterfs ' /proc/mounts && mkdir -p /mnt/lab/.up-$(hostname) && rmdir "
+                      "/mnt/lab/.up-$(hostname)",
+                      kStepTime);
 }
 
 Status start(const Lab& lab) {
