@@ -41,7 +41,7 @@ void convert(const toml::node& node, int depth, TomlValue& out) {
   } else if (const auto* table = node.as_table()) {
     out.kind = Kind::table;
     for (const auto& [key, value] : *table)
-      convert(value, depth + 1, out.table.emplace_back(std::string(key.str()), TomlValue()).second);
+      convert(value, depth + 1, out.table.emplace_back(TomlEntry{std::string(key.str()), {}}).value);
   }
 }
 

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
 
 namespace culprit {
+
+struct TomlEntry;
 
 struct TomlValue {
   enum class Kind { text, integer, number, boolean, list, table, other };
@@ -21,9 +22,14 @@ struct TomlValue {
   double number = 0;  // also of an integer
   bool boolean = false;
   std::vector<TomlValue> list;
-  std::vector<std::pair<std::string, TomlValue>> table;  // in the order of the keys
+  std::vector<TomlEntry> table;  // in the order of the keys
 
   const TomlValue* find(std::string_view key) const;
+};
+
+struct TomlEntry {
+  std::string name;
+  TomlValue value;
 };
 
 Result<TomlValue> parse_toml(std::string text, const std::string& name_for_errors);

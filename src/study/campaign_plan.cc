@@ -91,7 +91,8 @@ class TableReader {
   Status read(const TomlValue& table) const {
     if (table.kind != Kind::table) return at(table, cat("'", table_, "' must be a table: [", table_, "]"));
     for (const auto& [name, value] : table.table) {
-      auto reader = std::find_if(readers_.begin(), readers_.end(), [&](const auto& row) { return row.first == name; });
+      auto reader = std::find_if(readers_.begin(), readers_.end(),
+                                 [&wanted = name](const auto& row) { return row.first == wanted; });
       if (reader == readers_.end()) return unknown(name, value);
       RETURN_IF_ERROR(reader->second(value));
     }
@@ -155,8 +156,8 @@ Result<PlannedFault> read_fault(const TableReader& reader, const TomlValue& valu
   }
   out.label = out.name;
   for (const auto& [key, text] : out.params) {
-    bool known =
-        std::any_of(info->params.begin(), info->params.end(), [&](const FaultParam& p) { return p.name == key; });
+    bool known = std::any_of(info->params.begin(), info->params.end(),
+                             [&wanted = key](const FaultParam& p) { return p.name == wanted; });
     if (!known) return reader.at(value, cat(out.name, " has no parameter ", printable(key)), "culprit list faults");
     out.label += cat("-", text);
   }
