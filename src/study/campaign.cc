@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -46,7 +47,6 @@ class Campaign {
   Result<bool> do_experiment(const Experiment& experiment);
   Status run_all(const std::vector<Experiment>& experiments);
   std::vector<std::string> workloads() const;
-  std::vector<std::string> server_names() const;
   void count(const Attempt& attempt);
   void report(const Attempt& attempt, int64_t seconds);
 
@@ -56,7 +56,7 @@ class Campaign {
   std::optional<Lab> lab_;
   std::optional<Stage> stage_;
   std::map<std::string, int> attempts_;  // by id
-  std::map<std::string, bool> kept_;
+  std::set<std::string> kept_;
   CampaignOutcome outcome_;
 };
 
@@ -93,7 +93,7 @@ Status Campaign::open_folder() {
 void Campaign::count(const Attempt& attempt) {
   ++attempts_[attempt.experiment.id];
   if (attempt.outcome == Outcome::kept)
-    kept_[attempt.experiment.id] = true;
+    kept_.insert(attempt.experiment.id);
   else
     ++outcome_.discarded;
 }
@@ -265,23 +265,8 @@ Status Campaign::run_all(const std::vector<Experiment>& experiments) {
   return Ok{};
 }
 
-std::vector<std::string> Campaign::server_names() const {
-  std::vector<std::string> names;
-  for (const LabNode& node : plan_nodes(plan_.lab))
-    if (node.kind == NodeKind::server) names.push_back(node.name);
-  return names;
-}
-
 Result<CampaignOutcome> Campaign::run() {
-  std::vector<std::string> servers;
-  if (plan_.on_site()) {
-    ASSIGN_OR_RETURN(const Cluster cluster, read_cluster(plan_.site_cluster));
-    for (const Node& node : cluster.nodes)
-      if (node.kind == NodeKind::server) servers.push_back(node.name);
-    if (servers.empty()) return input_error(cat(plan_.site_cluster, " names no server"));
-  } else {
-    servers = server_names();
-  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> servers, campaign_servers(plan_));
   RETURN_IF_ERROR(open_folder());
   const std::vector<Experiment> experiments = plan_experiments(plan_, servers);
   outcome_.planned = experiments.size();
@@ -299,6 +284,20 @@ Result<CampaignOutcome> Campaign::run() {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> campaign_servers(const CampaignPlan& plan) {
+  std::vector<std::string> servers;
+  if (plan.on_site()) {
+    ASSIGN_OR_RETURN(const Cluster cluster, read_cluster(plan.site_cluster));
+    for (const Node& node : cluster.nodes)
+      if (node.kind == NodeKind::server) servers.push_back(node.name);
+  } else {
+    for (const LabNode& node : plan_nodes(plan.lab))
+      if (node.kind == NodeKind::server) servers.push_back(node.name);
+  }
+  if (servers.empty()) return input_error(cat(plan.site_cluster, " names no server"));
+  return servers;
+}
 
 int64_t estimate_ns(const CampaignPlan& plan, size_t runs) {
   if (runs == 0) return 0;

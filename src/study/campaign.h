@@ -32,6 +32,9 @@ struct CampaignOutcome {
 
 Result<CampaignOutcome> run_campaign(const CampaignPlan& plan, const CampaignOptions& options);
 
+// The servers that can be victims: the lab's, or those of the site's cluster file.
+Result<std::vector<std::string>> campaign_servers(const CampaignPlan& plan);
+
 // How long the rest will take, roughly.
 int64_t estimate_ns(const CampaignPlan& plan, size_t runs);
 

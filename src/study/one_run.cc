@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "store/manifest.h"
-#include "store/run_path.h"
 #include "study/campaign_folder.h"
 
 namespace culprit {

@@ -1,5 +1,7 @@
 #include "study/workload.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "study/stage.h"
 
@@ -35,6 +37,11 @@ std::string drop_server_caches(const Stage& stage) {
 
 std::string endlessly(int64_t seconds, const std::string& command) {
   return seconds == 0 ? command : cat("while :; do ", command, " || exit 1; done");
+}
+
+int64_t dd_records(const Stage& stage, size_t client, int64_t seconds) {
+  if (seconds != 0) return stage.file_bytes() >> 22;
+  return std::max<int64_t>(1, (kFixedBytes >> 22) / static_cast<int64_t>(stage.files(client).size()));
 }
 
 std::string load_command(const Stage& stage, size_t client, const std::string& file, std::string_view phases,

@@ -45,6 +45,8 @@ std::string on_each_file(const Stage& stage, size_t client, const FileCommand& c
 std::string drop_server_caches(const Stage& stage);
 // Again and again, or once when the work is fixed.
 std::string endlessly(int64_t seconds, const std::string& command);
+// How many records of 4 MiB dd copies from or to each file: all of it, or its part of the fixed work.
+int64_t dd_records(const Stage& stage, size_t client, int64_t seconds);
 // culprit-node load on a file.
 std::string load_command(const Stage& stage, size_t client, const std::string& file, std::string_view phases,
                          int64_t seconds, std::string_view words = "");

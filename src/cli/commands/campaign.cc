@@ -12,9 +12,6 @@
 #include "cli/command.h"
 #include "cli/record/signals.h"
 #include "lab/lab_fs.h"
-#include "lab/plan.h"
-#include "store/cluster_file.h"
-#include "study/campaign_folder.h"
 
 namespace culprit {
 
@@ -29,19 +26,6 @@ std::string whole_path(const std::string& path) {
 std::string own_program() {
   std::error_code failed;
   return std::filesystem::read_symlink("/proc/self/exe", failed).string();
-}
-
-Result<std::vector<std::string>> servers_of(const CampaignPlan& plan) {
-  std::vector<std::string> servers;
-  if (plan.on_site()) {
-    ASSIGN_OR_RETURN(const Cluster cluster, read_cluster(plan.site_cluster));
-    for (const Node& node : cluster.nodes)
-      if (node.kind == NodeKind::server) servers.push_back(node.name);
-  } else {
-    for (const LabNode& node : plan_nodes(plan.lab))
-      if (node.kind == NodeKind::server) servers.push_back(node.name);
-  }
-  return servers;
 }
 
 std::string count(size_t number, std::string_view noun) {
@@ -61,7 +45,7 @@ std::string overview(const CampaignPlan& plan, const std::vector<Experiment>& ex
 }
 
 Result<int> dry_run(const CampaignPlan& plan) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> servers, servers_of(plan));
+  ASSIGN_OR_RETURN(const std::vector<std::string> servers, campaign_servers(plan));
   const std::vector<Experiment> experiments = plan_experiments(plan, servers);
   print(overview(plan, experiments));
   for (const Experiment& it : experiments) print(cat(it.id, it.victim.empty() ? "" : cat(" on ", it.victim), "\n"));
@@ -109,7 +93,7 @@ Result<int> run(const Args& args) {
     options.most_runs = static_cast<int>(runs);
   }
   if (!plan.on_site()) RETURN_IF_ERROR(can_run_lab(*find_lab_fs(plan.lab.fs), plan.lab.format));
-  ASSIGN_OR_RETURN(const std::vector<std::string> servers, servers_of(plan));
+  ASSIGN_OR_RETURN(const std::vector<std::string> servers, campaign_servers(plan));
   say(trim(overview(plan, plan_experiments(plan, servers))));
   StopSignals signals;
   options.stop = [&signals] {

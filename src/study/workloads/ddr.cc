@@ -1,7 +1,5 @@
 // Large sequential reads, by dd itself (FAST'10, 8.1). Without direct I/O the pages are dropped between passes, on the
 // clients and on the servers: the paper's files were larger than its memory, ours are not.
-#include <algorithm>
-
 #include "base/text.h"
 #include "study/stage.h"
 #include "study/workload.h"
@@ -11,8 +9,7 @@ namespace culprit {
 namespace {
 
 std::string script(const Stage& stage, size_t client, int64_t seconds) {
-  size_t records = static_cast<size_t>((seconds == 0 ? kFixedBytes : stage.file_bytes()) >> 22);
-  if (seconds == 0) records = std::max<size_t>(1, records / stage.files(client).size());
+  const int64_t records = dd_records(stage, client, seconds);
   return on_each_file(stage, client, [&](const std::string& file) {
     std::string cold = stage.direct() ? "" : cat("dd if=", file, " iflag=nocache count=0 status=none; ");
     return endlessly(seconds, cat(cold, "dd if=", file, " of=/dev/null bs=4M status=none count=", records,
