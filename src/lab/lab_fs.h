@@ -33,6 +33,9 @@ struct LabFs {
   Status (*start)(const Lab& lab) = nullptr;
   // Mounts it on a client that had it and has been unmounted; nullptr: it cannot be mounted again.
   Status (*mount)(const Lab& lab, const LabNode& client) = nullptr;
+  // Waits until nothing is left to be healed, a minute at most; nullptr: nobody can tell. A server that still gets what
+  // it missed differs from its peers, long after what made it miss it is over.
+  Status (*heal)(const Lab& lab) = nullptr;
   // What makes a client's mount a mount: the type in /proc/mounts; "": nothing to look for.
   std::string_view mount_type = "";
 };

@@ -1,4 +1,5 @@
-// A client that begins anew, as after a reboot: no connection, window or cached page of an earlier run is left.
+// A lab that begins anew: its servers at rest, its clients as after a reboot, with no connection, window or cached page
+// of an earlier run.
 #include "base/text.h"
 #include "base/units.h"
 #include "lab/lab.h"
@@ -23,6 +24,15 @@ exit 1
 )";
 
 }  // namespace
+
+Status lab_settle(const Lab& lab) {
+  const LabFs* fs = find_lab_fs(lab.plan().fs);
+  if (fs != nullptr && fs->heal != nullptr) RETURN_IF_ERROR(fs->heal(lab));
+  return for_each_node(lab.servers(), [&](const LabNode& server) -> Status {
+    if (auto done = lab.sh(server, "sync -f /mnt/disk", 2 * kStepTime); !done) return std::move(done).error();
+    return Ok{};
+  });
+}
 
 Status lab_remount(const Lab& lab) {
   const LabFs* fs = find_lab_fs(lab.plan().fs);

@@ -193,6 +193,7 @@ Status Campaign::take_down() {
 
 // On a site nobody may unmount: there the caches and windows are as they are.
 Status Campaign::begin_anew() {
+  if (lab_) RETURN_IF_ERROR(lab_settle(*lab_));
   if (lab_) RETURN_IF_ERROR(lab_remount(*lab_));
   return stage_->check();
 }
