@@ -22,6 +22,11 @@ foreach(case_file ${case_files})
   set_tests_properties(case_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 
+# What the tests of syscap trace.
+if(NOT CULPRIT_SANITIZE AND NOT CULPRIT_FUZZ)
+  add_subdirectory(${CMAKE_SOURCE_DIR}/tests/trace)
+endif()
+
 # A system script gets the build folder as its argument; NAME_common.py is what several share. They measure and make load,
 # so each has the machine for itself.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/system/*.py)

@@ -1,4 +1,5 @@
-// A detector turns series into a verdict: a pure function with parameters. One file each in detectors/.
+// A detector turns series, or system calls, into a verdict: a pure function with parameters. One file each in
+// detectors/.
 #pragma once
 
 #include <map>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyse/call_data.h"
 #include "analyse/series.h"
 #include "base/result.h"
 #include "model/profile.h"
@@ -42,9 +44,15 @@ struct DetectorInfo {
   std::string_view name;
   std::string_view summary;
   std::span<const Parameter> parameters;
-  // Null when the detector needs no training.
+  // A detector looks at series or at system calls: one of the two pairs is there. `train` is null when it needs none.
   Result<Profile> (*train)(std::span<const SeriesSet> runs, const Parameters& parameters);
   Result<Verdict> (*diagnose)(const SeriesSet& series, const Profile* profile, const Parameters& parameters);
+  Result<Profile> (*train_calls)(std::span<const CallData> runs, const Parameters& parameters) = nullptr;
+  Result<Verdict> (*diagnose_calls)(const CallData& calls, const Profile* profile,
+                                    const Parameters& parameters) = nullptr;
+
+  bool reads_calls() const { return diagnose_calls != nullptr; }
+  bool can_train() const { return train != nullptr || train_calls != nullptr; }
 };
 
 std::span<const DetectorInfo* const> analyse_detectors();

@@ -1,4 +1,4 @@
-// What train and diagnose share: options to a detector and its parameters, runs to series.
+// What train and diagnose share: options to a detector and its parameters, runs to series or system calls.
 #pragma once
 
 #include <string>
@@ -12,5 +12,8 @@ namespace culprit {
 // "name=value" words into parameters. Diagnose refuses those that only matter to train.
 Status apply_parameters(const std::vector<std::string>& words, const DetectorInfo& detector, bool training,
                         Parameters& parameters);
+
+// What a profile of a detector by system calls learned, for people.
+std::string call_profile_text(const Profile& profile);
 
 }  // namespace culprit

@@ -41,6 +41,7 @@ Json to_json(const Accusation& a) {
   out["why"] = a.why;
   out["evidence"] = Json::array();
   for (const Evidence& evidence : a.evidence) out["evidence"].push_back(to_json(evidence));
+  out["facts"] = a.facts;
   return out;
 }
 

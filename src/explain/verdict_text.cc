@@ -37,6 +37,10 @@ constexpr Phrase kPhrases[] = {
     {"foreign_net", "network traffic that is not the file system's is"},
     {"rxpck", "it receives"},
     {"txpck", "it sends"},
+    {"dread", "a read from its storage takes"},
+    {"dwrite", "a write to its storage takes"},
+    {"nsread", "reading a piece of a request takes"},
+    {"ncread", "reading a piece of its answers takes its clients"},
 };
 
 struct Advice {
@@ -50,6 +54,13 @@ constexpr Advice kAdvice[] = {
     {"disk-busy", "the disk itself (smartctl -a, dmesg), its controller's patrol reads, others that share it"},
     {"network-hog", "who talks to whom (ss -tinp, nethogs), backups, a flood from outside"},
     {"packet-loss", "its link (ethtool -S, ip -s link), cable and switch port, nstat -az TcpRetransSegs"},
+    {"disk-slow", "the disk and who else uses it (iostat -x 1, pidstat -d 1, smartctl -a, dmesg)"},
+    {"network-slow", "its link and who else uses it (ip -s link, ethtool -S, ss -tin, nstat -az TcpRetransSegs)"},
+    {"propagated-error", "space and inodes (df -h, df -i), mount options, limits (/proc/PID/limits), dmesg"},
+    {"silent-error",
+     "the files named here on its storage, then space, mount options, limits and dmesg as for any error"},
+    {"crash", "the daemon's log, coredumpctl, dmesg (out of memory?), its limits (/proc/PID/limits)"},
+    {"hang", "what its threads wait for (/proc/PID/task/*/stack, gdb -p), whether it is stopped (ps: state T), dmesg"},
 };
 
 std::string phrase(const std::string& metric) {
@@ -87,15 +98,33 @@ bool outside(const Evidence& e) {
   return e.value < e.peers_low || e.value > e.peers_high;
 }
 
-std::string accusation_text(const Accusation& culprit) {
-  std::string out = fmt::format("{} is at fault ({}, {}): {}.\n", culprit.server, culprit.resource, culprit.cause,
-                                evidence_text(culprit.evidence.front()));
+// What decided goes into the first sentence: a metric if there is one, a fact otherwise.
+std::string evidence_lines(const Accusation& culprit) {
+  std::string out;
   for (size_t i = 1; i < culprit.evidence.size(); ++i)
     if (culprit.evidence[i].indicting) out += fmt::format("  also: {}\n", evidence_text(culprit.evidence[i]));
+  for (size_t i = culprit.evidence.empty() ? 1 : 0; i < culprit.facts.size(); ++i)
+    out += fmt::format("  also: {}\n", culprit.facts[i]);
   for (const Evidence& evidence : culprit.evidence)
     if (!evidence.indicting && outside(evidence)) out += fmt::format("  beside: {}\n", evidence_text(evidence));
-  out +=
-      fmt::format("  began between {} and {}", format_time(culprit.onset_from_ns), format_time(culprit.onset_until_ns));
+  return out;
+}
+
+std::string first_evidence(const Accusation& culprit) {
+  if (!culprit.evidence.empty()) return evidence_text(culprit.evidence.front());
+  return culprit.facts.empty() ? "it gave no evidence" : culprit.facts.front();
+}
+
+std::string onset_text(const Accusation& culprit) {
+  const std::string from = format_time(culprit.onset_from_ns);
+  const std::string until = format_time(culprit.onset_until_ns);
+  return from == until ? fmt::format("  began at {}", from) : fmt::format("  began between {} and {}", from, until);
+}
+
+std::string accusation_text(const Accusation& culprit) {
+  std::string out = fmt::format("{} is at fault ({}, {}): {}.\n", culprit.server, culprit.resource, culprit.cause,
+                                first_evidence(culprit));
+  out += evidence_lines(culprit) + onset_text(culprit);
   out += culprit.end_ns ? fmt::format(", over by about {}\n", format_time(culprit.end_ns)) : ", still so at the end\n";
   if (culprit.step)
     out += fmt::format("  decided by step {} of the checklist (docs/fast10.md): {}\n", culprit.step, culprit.why);

@@ -73,6 +73,48 @@ TEST(VerdictText, NotJudgedRowsWithOneReasonAreOneLine) {
   EXPECT_THAT(text, HasSubstr("not judged: rd_sec of all servers: it was not recorded\n"));
 }
 
+Verdict error_verdict() {
+  Accusation s2;
+  s2.server = "s2";
+  s2.resource = "disk";
+  s2.cause = "silent-error";
+  s2.onset_from_ns = s2.onset_until_ns = 1'767'225'600'000'000'000;
+  s2.facts = {"pwrite64 failed 3 times with ENOSPC there", "process 7 was killed by SIGABRT"};
+  Verdict verdict;
+  verdict.answer = Answer::culprit;
+  verdict.culprits = {s2};
+  return verdict;
+}
+
+TEST(VerdictText, WithoutAMetricTheFirstFactIsTheSentence) {
+  const std::string text = verdict_text(error_verdict());
+  EXPECT_THAT(text, HasSubstr("s2 is at fault (disk, silent-error): pwrite64 failed 3 times with ENOSPC there.\n"));
+  EXPECT_THAT(text, HasSubstr("  also: process 7 was killed by SIGABRT\n"));
+  EXPECT_THAT(text, HasSubstr("  began at 2026-01-01T00:00:00.000Z, still so at the end\n"));
+  EXPECT_THAT(text, HasSubstr("to look at on s2: "));
+}
+
+TEST(VerdictText, FactsStandBesideMetrics) {
+  Verdict verdict = culprit_verdict();
+  verdict.culprits[0].facts = {"it coughed"};
+  const std::string text = verdict_text(verdict);
+  EXPECT_THAT(text, HasSubstr("s3 is at fault (disk, disk-busy): requests take 41.0 ms there"));
+  EXPECT_THAT(text, HasSubstr("  also: it coughed\n"));
+}
+
+TEST(VerdictText, AnAccusationWithoutAnyEvidenceDoesNotCrash) {
+  Verdict verdict = error_verdict();
+  verdict.culprits[0].facts.clear();
+  EXPECT_THAT(verdict_text(verdict), HasSubstr("s2 is at fault"));
+}
+
+TEST(VerdictJson, HasTheFacts) {
+  const auto json = nlohmann::json::parse(verdict_json(error_verdict()));
+  ASSERT_EQ(json["culprits"][0]["facts"].size(), 2u);
+  EXPECT_EQ(json["culprits"][0]["facts"][0], "pwrite64 failed 3 times with ENOSPC there");
+  EXPECT_TRUE(json["culprits"][0]["evidence"].empty());
+}
+
 TEST(VerdictJson, SaysTheSame) {
   const auto json = nlohmann::json::parse(verdict_json(culprit_verdict()));
   EXPECT_EQ(json["verdict"], "culprit");

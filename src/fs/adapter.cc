@@ -23,4 +23,11 @@ std::vector<std::string> daemons_of(const Cluster& cluster, const Node& node) {
   return {fs->daemons.begin(), fs->daemons.end()};
 }
 
+std::vector<std::string> captured_daemons(const Cluster& cluster, const Node& node) {
+  if (node.kind == NodeKind::server || !node.daemons.empty()) return daemons_of(cluster, node);
+  const FsInfo* fs = find_fs(cluster.fs);
+  if (!fs || node.kind != NodeKind::client) return {};
+  return {fs->client_daemons.begin(), fs->client_daemons.end()};
+}
+
 }  // namespace culprit

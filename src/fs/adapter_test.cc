@@ -15,6 +15,8 @@ TEST(Adapter, EveryOneIsWellFormed) {
     EXPECT_FALSE(fs->summary.empty()) << fs->name;
     EXPECT_EQ(find_fs(fs->name), fs);
     for (std::string_view daemon : fs->daemons) EXPECT_TRUE(!daemon.empty() && daemon.size() <= 15) << daemon;
+    for (std::string_view daemon : fs->client_daemons) EXPECT_TRUE(!daemon.empty() && daemon.size() <= 15) << daemon;
+    EXPECT_TRUE(fs->storage_option.empty() || fs->storage_option.starts_with("--")) << fs->name;
     for (const PortRange& range : fs->data_ports)
       EXPECT_TRUE(range.first > 0 && range.first <= range.last && range.last < 65536) << fs->name;
   }
@@ -34,6 +36,22 @@ TEST(Adapter, ClusterGoesBeforeAdapter) {
   node.daemons = {"mine"};
   EXPECT_EQ(data_ports_of(cluster).at(0).last, 9);
   EXPECT_EQ(daemons_of(cluster, node), std::vector<std::string>{"mine"});
+}
+
+TEST(Adapter, ServersAndClientsAreCapturedByTheirOwnDaemons) {
+  Cluster cluster;
+  cluster.fs = "glusterfs";
+  Node server, client, other;
+  client.kind = NodeKind::client;
+  other.kind = NodeKind::other;
+  EXPECT_EQ(captured_daemons(cluster, server), std::vector<std::string>{"glusterfsd"});
+  EXPECT_EQ(captured_daemons(cluster, client), std::vector<std::string>{"glusterfs"});
+  EXPECT_TRUE(captured_daemons(cluster, other).empty());
+  client.daemons = {"mine"};
+  EXPECT_EQ(captured_daemons(cluster, client), std::vector<std::string>{"mine"}) << "cluster.toml goes first";
+  cluster.fs = "lustre";
+  client.daemons.clear();
+  EXPECT_TRUE(captured_daemons(cluster, client).empty()) << "its client is in the kernel";
 }
 
 }  // namespace

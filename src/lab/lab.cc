@@ -21,6 +21,7 @@ namespace culprit {
 namespace {
 
 constexpr std::string_view kLabs = "/run/culprit/labs";
+constexpr std::string_view kServerDisk = "/mnt/disk";  // where a server has its disk mounted
 constexpr int64_t kAskAgain = 100 * kNsPerMs;
 
 std::vector<const LabNode*> of_kind(const std::vector<LabNode>& nodes, NodeKind kind) {
@@ -144,7 +145,10 @@ Cluster lab_cluster(const Lab& lab, const std::vector<std::pair<std::string, std
     node.nics = {"eth0"};
     for (const auto& [disk, device] : loops)
       if (disk == from.disk) node.disks = {device};
-    if (from.kind == NodeKind::server) node.daemons = fs->daemons;
+    if (from.kind == NodeKind::server) {
+      node.daemons = fs->daemons;
+      node.storage = {std::string(kServerDisk)};
+    }
     cluster.nodes.push_back(std::move(node));
   }
   return cluster;
@@ -161,7 +165,7 @@ std::vector<LabNodeStatus> lab_status(const Lab& lab) {
     for (const auto& [disk, device] : loops)
       if (disk == node.disk) status.device = device;
     auto mounts = keeper ? read_file(cat("/proc/", keeper->pid, "/mounts")) : Result<std::string>(std::string());
-    std::string sign = node.kind == NodeKind::server ? " /mnt/disk "
+    std::string sign = node.kind == NodeKind::server ? cat(" ", kServerDisk, " ")
                        : fs->mount_type.empty()      ? " /mnt/lab/"
                                                      : cat(" /mnt/lab ", fs->mount_type);
     if (mounts) status.mounted = mounts->find(sign) != std::string::npos;

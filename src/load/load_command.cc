@@ -1,9 +1,10 @@
-// culprit-node load ...: the part that talks to a shell.
+// culprit-node load ... and culprit-node churn ...: the part that talks to a shell.
 #include <csignal>
 #include <cstdio>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "load/churn.h"
 #include "load/load.h"
 
 namespace culprit {
@@ -48,6 +49,23 @@ int run_load_command(const std::vector<std::string>& words, int out, int err) {
   Status written = write_all(out, text, "the output");
   if (!done) return complain(err, done.error());
   return written ? 0 : complain(err, written.error());
+}
+
+// Several of them may share the streams, so each line names its folder.
+int run_churn_command(const std::vector<std::string>& words, int out, int err) {
+  auto options = parse_churn_options(words);
+  if (!options) return complain(err, options.error());
+  if (options->help) return write_all(out, churn_help(), "the output") ? 0 : 1;
+  listen_to_signals();
+  const std::string name = options->folder.substr(options->folder.find_last_of('/') + 1);
+  auto tell = [&](const ChurnReport& report) {
+    static_cast<void>(write_all(out, cat(name, ": ", format_churn(report)), "the output"));
+  };
+  ChurnListener listener;
+  listener.first = [&](std::string_view line) { static_cast<void>(write_all(err, cat(line, "\n"), "the errors")); };
+  listener.so_far = tell;
+  tell(run_churn(*options, stopped, listener));
+  return 0;
 }
 
 }  // namespace culprit

@@ -1,5 +1,6 @@
 #include "load/load_options.h"
 
+#include "base/option_table.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "load/load_data.h"
@@ -21,13 +22,6 @@ constexpr LoadPhase kPhases[] = {
     {"reread", LoadStep::read, "the same under another name"},
     {"fsync", LoadStep::fsync, "wait until it is on the disks"},
     {"drop", LoadStep::drop, "fsync, then let this machine forget what it has of the file in memory"},
-};
-
-struct Option {
-  std::string_view name;
-  std::string_view value;  // "" when it takes none
-  std::string_view help;
-  Status (*set)(LoadOptions& options, std::string_view value);
 };
 
 Status set_size(int64_t& size, std::string_view value) {
@@ -77,7 +71,7 @@ Status set_seed(LoadOptions& options, std::string_view value) {
   return Ok{};
 }
 
-const Option kOptions[] = {
+const OptionRow<LoadOptions> kOptions[] = {
     {"--file", "PATH", "the file; nothing else is touched",
      [](LoadOptions& o, std::string_view v) -> Status {
        o.file = v;
@@ -103,17 +97,6 @@ const Option kOptions[] = {
        return Ok{};
      }},
 };
-
-Result<const Option*> find_option(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Option& option : kOptions) {
-    if (option.name == name) return &option;
-    names.emplace_back(option.name);
-  }
-  std::string meant = did_you_mean(name, names);
-  return usage_error(cat("unknown option '", printable(name), "'"),
-                     meant.empty() ? std::string(kHint) : cat("did you mean ", meant, "?"));
-}
 
 Status check_direct(const LoadOptions& options) {
   for (int64_t size : {options.record, options.bytes, options.file_size}) {
@@ -144,22 +127,7 @@ Status complete(LoadOptions& options) {
 
 Result<LoadOptions> parse_load_options(const std::vector<std::string>& arguments) {
   LoadOptions options;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string_view name = arguments[i], value;
-    size_t equals = name.find('=');
-    bool has_value = equals != std::string_view::npos;
-    if (has_value) value = name.substr(equals + 1);
-    name = name.substr(0, equals);
-    ASSIGN_OR_RETURN(const Option* option, find_option(name));
-    if (option->value.empty() && has_value)
-      return usage_error(cat("option ", name, " takes no value"), std::string(kHint));
-    if (!option->value.empty() && !has_value) {
-      if (i + 1 == arguments.size())
-        return usage_error(cat("option ", name, " needs a value"), cat("write ", name, " ", option->value));
-      value = arguments[++i];
-    }
-    RETURN_IF_ERROR(option->set(options, value));
-  }
+  RETURN_IF_ERROR(read_options(kOptions, arguments, kHint, options));
   if (!options.help) RETURN_IF_ERROR(complete(options));
   return options;
 }
@@ -168,14 +136,8 @@ std::string load_help() {
   std::string out =
       "culprit-node load: real reads and writes on one file, as the load of an experiment. At its end it prints\n"
       "a line for each phase that moves data: phase NAME bytes NUMBER seconds NUMBER.\n\n";
-  auto row = [&out](std::string left, std::string_view right) {
-    left.resize(24, ' ');
-    out += cat("  ", left, right, "\n");
-  };
-  for (const Option& option : kOptions)
-    row(cat(option.name, option.value.empty() ? "" : " ", option.value), option.help);
-  out += "\nphases:\n";
-  for (const LoadPhase& phase : kPhases) row(std::string(phase.name), phase.help);
+  out += cat(options_help(kOptions), "\nphases:\n");
+  for (const LoadPhase& phase : kPhases) out += help_row(std::string(phase.name), phase.help);
   return out;
 }
 

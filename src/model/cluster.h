@@ -24,6 +24,7 @@ struct Node {
   std::vector<std::string> disks;    // the file system's disks; empty: all that are not stacked on others
   std::vector<std::string> nics;     // likewise
   std::vector<std::string> daemons;  // process names; empty: what the file system's adapter says
+  std::vector<std::string> storage;  // folders that hold the file system's data; empty: what the adapter can find out
   std::string sampler;               // path of culprit-node on the node; empty: it is sent there
 };
 

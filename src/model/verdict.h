@@ -26,8 +26,8 @@ struct Evidence {
 
 struct Accusation {
   std::string server;
-  std::string resource;  // disk, network
-  std::string cause;     // disk-hog, disk-busy, network-hog, packet-loss
+  std::string resource;  // disk, network; by system calls also memory, descriptors, process
+  std::string cause;     // disk-hog, disk-busy, network-hog, packet-loss; docs/formats/verdict.md has them all
   int step = 0;          // of the checklist that decided; 0: the detector has none
   std::string why;       // the step in words
   int64_t onset_from_ns = 0;
@@ -37,6 +37,8 @@ struct Accusation {
   double confidence =
       0;  // share of the judged windows (ticks) in which the deciding metric was anomalous; not a probability
   std::vector<Evidence> evidence;
+  // Evidence that is no metric: sentences without a full stop, the deciding one first.
+  std::vector<std::string> facts = {};
 };
 
 struct NotJudged {

@@ -1,6 +1,7 @@
 // culprit-node: what runs on a node, as a static program that is started there. As a sampler it owns nothing and leaves
 // nothing: counters go to stdout, and it ends as soon as its stdin closes, because then the recorder is gone.
-// `culprit-node fault ...` is the guard of an injected fault, `culprit-node load ...` the load of an experiment.
+// `culprit-node fault ...` is the guard of an injected fault, `culprit-node load ...` and `culprit-node churn ...` the
+// load of an experiment, `culprit-node syscap` the capture of a node's system calls.
 #include <poll.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/node_command.h"
 #include "inject/guard.h"
+#include "load/churn.h"
 #include "load/load.h"
 #include "sample/node_options.h"
 #include "sample/sampler.h"
@@ -97,6 +100,10 @@ int node_main(const std::vector<std::string>& arguments) {
     return run_fault_command({arguments.begin() + 1, arguments.end()}, STDIN_FILENO, STDOUT_FILENO);
   if (!arguments.empty() && arguments[0] == "load")
     return run_load_command({arguments.begin() + 1, arguments.end()}, STDOUT_FILENO, STDERR_FILENO);
+  if (!arguments.empty() && arguments[0] == "churn")
+    return run_churn_command({arguments.begin() + 1, arguments.end()}, STDOUT_FILENO, STDERR_FILENO);
+  if (!arguments.empty() && arguments[0] == "syscap")
+    return run_capture_command({arguments.begin() + 1, arguments.end()}, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
   auto options = parse_node_options(arguments);
   if (!options) return complain(options.error());
   if (options->help || options->version) {

@@ -1,5 +1,6 @@
 #include "sample/node_options.h"
 
+#include "base/option_table.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -10,13 +11,6 @@ namespace {
 constexpr int64_t kShortest = 10 * kNsPerMs;  // below it the sampler itself is the load
 constexpr int64_t kLongest = 3600 * kNsPerSecond;
 constexpr std::string_view kHint = "culprit-node --help lists the options";
-
-struct Option {
-  std::string_view name;
-  std::string_view value;  // "" when it takes none
-  std::string_view help;
-  Status (*set)(NodeOptions& options, std::string_view value);
-};
 
 Status set_list(std::vector<std::string>& list, std::string_view value) {
   for (std::string_view part : split(value, ','))
@@ -36,7 +30,7 @@ Status set_ports(NodeOptions& options, std::string_view value) {
   return Ok{};
 }
 
-const Option kOptions[] = {
+const OptionRow<NodeOptions> kOptions[] = {
     {"--interval", "DURATION", "time between samples, 10ms to 1h; 1s by default", set_interval},
     {"--disks", "A,B", "only these disks; all by default",
      [](NodeOptions& o, std::string_view v) { return set_list(o.env.node.disks, v); }},
@@ -62,43 +56,11 @@ const Option kOptions[] = {
      }},
 };
 
-Error unknown_option(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Option& option : kOptions) names.emplace_back(option.name);
-  std::string meant = did_you_mean(name, names);
-  return usage_error(cat("unknown option '", printable(name), "'"),
-                     meant.empty() ? std::string(kHint) : cat("did you mean ", meant, "?"));
-}
-
-const Option* find_option(std::string_view name) {
-  for (const Option& option : kOptions)
-    if (option.name == name) return &option;
-  return nullptr;
-}
-
 }  // namespace
 
 Result<NodeOptions> parse_node_options(const std::vector<std::string>& arguments) {
   NodeOptions options;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string_view name = arguments[i], value;
-    size_t equals = name.find('=');
-    bool has_value = equals != std::string_view::npos;
-    if (has_value) {
-      value = name.substr(equals + 1);
-      name = name.substr(0, equals);
-    }
-    const Option* option = find_option(name);
-    if (!option) return unknown_option(name);
-    if (option->value.empty() && has_value)
-      return usage_error(cat("option ", name, " takes no value"), std::string(kHint));
-    if (!option->value.empty() && !has_value) {
-      if (i + 1 == arguments.size())
-        return usage_error(cat("option ", name, " needs a value"), cat("write ", name, " ", option->value));
-      value = arguments[++i];
-    }
-    RETURN_IF_ERROR(option->set(options, value));
-  }
+  RETURN_IF_ERROR(read_options(kOptions, arguments, kHint, options));
   return options;
 }
 
@@ -115,15 +77,10 @@ std::vector<std::string> node_arguments(const SampleEnv& env) {
 }
 
 std::string node_help() {
-  std::string out =
+  return cat(
       "culprit-node: samples this node's counters and writes them to stdout (docs/formats/stream.md).\n"
-      "It is started by culprit record and ends when its stdin is closed.\n\n";
-  for (const Option& option : kOptions) {
-    std::string left = cat("  ", option.name, option.value.empty() ? "" : " ", option.value);
-    left.resize(24, ' ');
-    out += cat(left, option.help, "\n");
-  }
-  return out;
+      "It is started by culprit record and ends when its stdin is closed.\n\n",
+      options_help(kOptions));
 }
 
 Result<std::vector<PortRange>> parse_ports(std::string_view text) {

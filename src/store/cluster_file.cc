@@ -44,8 +44,11 @@ struct ListKey {
   std::string_view key;
   std::vector<std::string> Node::*member;
 };
-constexpr ListKey kLists[] = {
-    {"roles", &Node::roles}, {"disks", &Node::disks}, {"nics", &Node::nics}, {"daemons", &Node::daemons}};
+constexpr ListKey kLists[] = {{"roles", &Node::roles},
+                              {"disks", &Node::disks},
+                              {"nics", &Node::nics},
+                              {"daemons", &Node::daemons},
+                              {"storage", &Node::storage}};
 
 const std::vector<std::string> kRoles = {"io", "meta", "management"};
 const std::vector<std::string> kTopKeys = {"name", "fs", "data_ports", "server", "client", "other"};
@@ -185,6 +188,10 @@ Status Parser::check_lists(const toml::table& table, Node& node) const {
     if (!plain_word(nic))
       return at(*table.get("nics"), cat("'", printable(nic), "' is not a network interface's name"),
                 "ip link lists them");
+  for (const std::string& folder : node.storage)
+    if (!folder.starts_with('/'))
+      return at(*table.get("storage"), cat("'", printable(folder), "' is not an absolute path"),
+                "name the folder as the node sees it, like /data/brick1");
   return Ok{};
 }
 

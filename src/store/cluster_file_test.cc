@@ -26,6 +26,7 @@ reach = "ssh:root@host-1:2222"
 disks = ["/dev/sdb", "nvme0n1"]
 nics = ["eth0"]
 daemons = ["glusterfsd"]
+storage = ["/data/brick1", "/data/brick 2"]
 sampler = "/opt/culprit-node"
 
 [[server]]
@@ -51,6 +52,7 @@ TEST(ClusterFile, ReadsEveryKey) {
   EXPECT_EQ(s1.disks, (std::vector<std::string>{"sdb", "nvme0n1"})) << "/dev/ is dropped: /proc/diskstats has none";
   EXPECT_EQ(s1.roles, (std::vector<std::string>{"io", "meta"}));
   EXPECT_EQ(s1.sampler, "/opt/culprit-node");
+  EXPECT_EQ(s1.storage, (std::vector<std::string>{"/data/brick1", "/data/brick 2"}));
   EXPECT_EQ(cluster->nodes[1].name, "s2") << "servers come first, in the order of the file";
   EXPECT_EQ(cluster->nodes[2].kind, NodeKind::client);
   EXPECT_EQ(cluster->nodes[3].kind, NodeKind::other);
@@ -66,6 +68,7 @@ TEST(ClusterFile, FormatRoundTrips) {
   EXPECT_EQ(again->name, cluster.name);
   EXPECT_EQ(format_cluster(*again), text);
   EXPECT_EQ(again->nodes[0].daemons, cluster.nodes[0].daemons);
+  EXPECT_EQ(again->nodes[0].storage, cluster.nodes[0].storage);
 }
 
 struct BadCase {
@@ -127,6 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"empty_item", one("disks = [\"\"]"), "'disks' holds an empty text", "all"},
         BadCase{"bad_role", one("roles = [\"oi\"]"), "unknown role 'oi'", "known are io, meta, management"},
         BadCase{"bad_address", one("address = \"host1\""), "'host1' is not an IP address", "reach"},
+        BadCase{"relative", one("storage = [\"brick\"]"), "'brick' is not an absolute path", "/data/brick1"},
         BadCase{"mapper", one("disks = [\"/dev/mapper/vg-a\"]"), "not a disk's name", "lsblk"},
         BadCase{"not_toml", "<xml/>\n", "line 1: ", "TOML"},
         BadCase{"twice", "name = 1\nname = 2\n", "line 2: ", "TOML"},

@@ -135,6 +135,7 @@ Node parse_node(const Json& json, std::string& problem) {
   fields.texts("disks", node.disks);
   fields.texts("nics", node.nics);
   fields.texts("daemons", node.daemons);
+  fields.texts("storage", node.storage);
   fields.text("sampler", node.sampler);
   if (node.name.empty()) fields.fail("name", "a name");
   if (kind == kNodeKinds[1]) {
@@ -215,7 +216,7 @@ Json node_json(const Node& node) {
               {"address", node.address}, {"roles", node.roles},
               {"reach", node.reach},     {"disks", node.disks},
               {"nics", node.nics},       {"daemons", node.daemons},
-              {"sampler", node.sampler}};
+              {"storage", node.storage}, {"sampler", node.sampler}};
 }
 
 Json report_json(const NodeReport& report) {

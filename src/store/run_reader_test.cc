@@ -302,6 +302,7 @@ TEST(Manifest, SurvivesBeingWrittenAndRead) {
   m.cluster.nodes[1].kind = NodeKind::client;
   m.cluster.nodes[1].roles = {"io", "meta"};
   m.cluster.nodes[1].disks = {"sdb"};
+  m.cluster.nodes[1].storage = {"/data/brick"};
   m.nodes = {{"s2", -7, 3, 2, 1, 4, {{"kernel", "6.1"}}}};
   m.notes = {"n1", "n2"};
   m.own_cpu_seconds = 1.25;

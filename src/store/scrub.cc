@@ -103,6 +103,7 @@ Manifest Scrubber::manifest(const Manifest& manifest) {
     one.address = address(one.address);
     one.reach = "local";
     one.sampler.clear();
+    one.storage.clear();
     for (std::string& disk : one.disks) disk = device("disk", disk);
     for (std::string& nic : one.nics) nic = device("nic", nic);
   }

@@ -191,10 +191,16 @@ Status Campaign::take_down() {
   return lab_down(plan_.lab.name, [](std::string_view) {});
 }
 
-// On a site nobody may unmount: there the caches and windows are as they are.
+// On a site nobody may unmount: there the caches and windows are as they are. Daemons are looked for twice: first,
+// because healing waits in vain for one that is down, and last, because a brick that failed its own health check ends
+// half a minute later.
 Status Campaign::begin_anew() {
-  if (lab_) RETURN_IF_ERROR(lab_settle(*lab_));
-  if (lab_) RETURN_IF_ERROR(lab_remount(*lab_));
+  if (lab_) {
+    RETURN_IF_ERROR(stage_->check_daemons());
+    RETURN_IF_ERROR(lab_settle(*lab_));
+    RETURN_IF_ERROR(lab_remount(*lab_));
+    RETURN_IF_ERROR(stage_->check_daemons());
+  }
   return stage_->check();
 }
 
@@ -225,9 +231,9 @@ void Campaign::set_aside(Attempt& attempt) const {
   if (!failed) attempt.run = aside;
 }
 
-// False when it was given up.
+// False when it was given up: until the campaign is started again.
 Result<bool> Campaign::do_experiment(const Experiment& experiment) {
-  while (attempts_[experiment.id] < kMostAttempts) {
+  for (int tries = 0; tries < kMostAttempts; ++tries) {
     RETURN_IF_ERROR(make_ready());
     const RunSetup setup{&plan_, &*stage_, options_.culprit, cluster_file(), options_.folder, options_.stop};
     ASSIGN_OR_RETURN(Attempt attempt, carry_out(setup, experiment));
@@ -248,10 +254,6 @@ Status Campaign::run_all(const std::vector<Experiment>& experiments) {
     if (options_.stop() || (options_.most_runs > 0 && done == options_.most_runs)) {
       outcome_.stopped = true;
       break;
-    }
-    if (attempts_[experiment.id] >= kMostAttempts) {
-      ++outcome_.given_up;
-      continue;
     }
     if (!stage_) RETURN_IF_ERROR(set_up());
     auto good = do_experiment(experiment);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -27,6 +28,17 @@ Result<Enum> find_name(const std::string_view (&names)[N], const std::string& na
 
 Error bad_line(std::string_view why) {
   return input_error(cat("the line is no attempt of a campaign: ", printable(std::string(why), 120)));
+}
+
+// A fraction, or a number that T cannot hold, would be cut to something that nobody wrote.
+template <typename T>
+Status take_whole(const nlohmann::json& row, const char* name, T& out) {
+  const nlohmann::json& value = row.at(name);
+  const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<uint64_t>())
+                                               : value.is_number_integer() && std::in_range<T>(value.get<int64_t>());
+  if (!fits) return bad_line(cat("its ", name, " is no number of that kind"));
+  out = value.get<T>();
+  return Ok{};
 }
 
 std::string journal_path(const std::string& campaign) {
@@ -63,7 +75,8 @@ std::string format_attempt(const Attempt& attempt) {
                                 {"off_ns", attempt.off_ns},
                                 {"end_ns", attempt.end_ns},
                                 {"interval_ns", attempt.interval_ns},
-                                {"measured", attempt.measured}};
+                                {"measured", attempt.measured},
+                                {"said", attempt.said}};
   return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -81,19 +94,21 @@ Result<Attempt> parse_attempt(std::string_view line) {
     it.fault = row.at("fault").get<std::string>();
     it.params = row.at("params").get<std::map<std::string, std::string>>();
     it.victim = row.at("victim").get<std::string>();
-    it.iteration = row.at("iteration").get<int>();
+    RETURN_IF_ERROR(take_whole(row, "iteration", it.iteration));
     it.recorded = row.at("recorded").get<bool>();
-    it.seed = row.at("seed").get<uint64_t>();
-    attempt.number = row.at("attempt").get<int>();
+    RETURN_IF_ERROR(take_whole(row, "seed", it.seed));
+    RETURN_IF_ERROR(take_whole(row, "attempt", attempt.number));
     outcome = row.at("outcome").get<std::string>();
     attempt.reason = row.at("reason").get<std::string>();
     attempt.run = row.at("run").get<std::string>();
-    attempt.begin_ns = row.at("begin_ns").get<int64_t>();
-    attempt.on_ns = row.at("on_ns").get<int64_t>();
-    attempt.off_ns = row.at("off_ns").get<int64_t>();
-    attempt.end_ns = row.at("end_ns").get<int64_t>();
-    attempt.interval_ns = row.at("interval_ns").get<int64_t>();
+    RETURN_IF_ERROR(take_whole(row, "begin_ns", attempt.begin_ns));
+    RETURN_IF_ERROR(take_whole(row, "on_ns", attempt.on_ns));
+    RETURN_IF_ERROR(take_whole(row, "off_ns", attempt.off_ns));
+    RETURN_IF_ERROR(take_whole(row, "end_ns", attempt.end_ns));
+    RETURN_IF_ERROR(take_whole(row, "interval_ns", attempt.interval_ns));
     attempt.measured = row.at("measured").get<std::map<std::string, double>>();
+    if (row.contains("said"))  // journals of before have none
+      attempt.said = row.at("said").get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception& error) {
     return bad_line(error.what());
   }

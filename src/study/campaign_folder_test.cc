@@ -28,6 +28,7 @@ class CampaignFolder : public testing::Test {
     out.run = "runs/" + id + ".run";
     out.on_ns = 1'700'000'000'000'000'001;
     out.measured = {{"idle_mean", 55.5}};
+    out.said = {{"c1", "write: No space left on device\nsteps 7"}};
     return out;
   }
   std::string folder_;
@@ -42,6 +43,18 @@ TEST_F(CampaignFolder, WhatIsWrittenComesBack) {
   EXPECT_EQ((*all)[0].reason, "too \"busy\"\n");
   EXPECT_EQ(format_attempt((*all)[1]), format_attempt(attempt("a", Outcome::kept)));
   EXPECT_EQ(kept(*all).size(), 1u);
+}
+
+TEST_F(CampaignFolder, AJournalOfBeforeSaysNothing) {
+  std::string line = format_attempt(attempt("a", Outcome::kept));
+  const size_t from = line.find(",\"said\"");
+  ASSERT_NE(from, std::string::npos);
+  EXPECT_EQ(parse_attempt(line)->said.at("c1"), "write: No space left on device\nsteps 7");
+  line = line.substr(0, from) + "}";
+  auto old = parse_attempt(line);
+  ASSERT_TRUE(old) << old.error().message();
+  EXPECT_TRUE(old->said.empty());
+  EXPECT_FALSE(parse_attempt(line.substr(0, from) + ",\"said\":[1]}"));
 }
 
 TEST_F(CampaignFolder, ALineThatACrashCutOffIsLeftOutAndOverwritten) {
@@ -69,6 +82,13 @@ TEST_F(CampaignFolder, HostileLinesAreOneSentence) {
   EXPECT_FALSE(parse_attempt(format_attempt(outside)));
   outside.run = "/etc/passwd";
   EXPECT_FALSE(parse_attempt(format_attempt(outside)));
+  const std::string good = format_attempt(Attempt{});
+  ASSERT_TRUE(parse_attempt(good));
+  for (const char* seed : {"85944471666141423049", "-1", "1.5"}) {  // none of them fits
+    std::string line = good;
+    line.replace(line.find("\"seed\":0"), 8, std::string("\"seed\":") + seed);
+    EXPECT_FALSE(parse_attempt(line)) << seed;
+  }
   EXPECT_FALSE(parse_attempt(std::string(1 << 20, '{')));
 }
 

@@ -24,6 +24,7 @@ constexpr int kMostRuns = 1000;  // of one kind
 constexpr int kMostSamples = 100'000;
 constexpr int64_t kLeastInterval = 50 * kNsPerMs;  // as `record` has it
 constexpr int64_t kMostInterval = 3600 * kNsPerSecond;
+constexpr int64_t kShortestCapture = 5 * kNsPerSecond;  // it begins after and ends before the recording
 constexpr double kMostSlower = 100;
 
 using Kind = TomlValue::Kind;
@@ -254,11 +255,16 @@ Status read_parts(const std::string& file, const TomlValue& top, CampaignPlan& p
   samples.integer("before", 1, kMostSamples, plan.before);
   samples.integer("during", 1, kMostSamples, plan.during);
   samples.integer("after", 0, kMostSamples, plan.after);
+  samples.truth("syscalls", plan.syscalls);
+  samples.text("backend", plan.backend);
+  samples.text("calls", plan.calls);
+  samples.text("logs", plan.logs);
   train.workloads("workloads", plan.train_workloads);
   train.integer("runs", 1, kMostRuns, plan.train_runs);
   score.workloads("workloads", plan.score_workloads);
   score.key("faults", fault_reader(score, plan.faults));
   score.integer("iterations", 1, kMostRuns, plan.iterations);
+  score.truth("loads_may_end", plan.loads_may_end);
   control.workloads("workloads", plan.control_workloads);
   control.integer("runs", 1, kMostRuns, plan.control_runs);
   overhead.workloads("workloads", plan.overhead_workloads);
@@ -273,6 +279,17 @@ Status read_parts(const std::string& file, const TomlValue& top, CampaignPlan& p
                                                                    {"overhead", &overhead}, {"spoiled", &spoiled}};
   for (const auto& [name, reader] : parts)
     if (const TomlValue* value = top.find(name)) RETURN_IF_ERROR(reader->read(*value));
+  return Ok{};
+}
+
+Status check_samples(const std::string& file, const CampaignPlan& plan) {
+  if (!plan.calls.empty() && !plan.syscalls)
+    return input_error(cat(file, ": 'calls' says which system calls, but none are captured"), "add syscalls = true");
+  if (plan.syscalls && plan.run_ns() < kShortestCapture)
+    return input_error(cat(file, ": a run of ", format_duration(plan.run_ns()), " is too short for system calls"),
+                       "make before, during and after 5s or more together");
+  if (!plan.logs.empty() && plan.logs[0] != '/')
+    return input_error(cat(file, ": 'logs' must be a folder of the nodes"), "write it like \"/var/log/glusterfs\"");
   return Ok{};
 }
 
@@ -330,6 +347,7 @@ Status read_plan(const std::string& file, const TomlValue& top, CampaignPlan& pl
     return input_error(cat(file, " must have either [lab] or [site]"), "a plan runs on a lab of its own, or on a site");
   RETURN_IF_ERROR(lab ? read_lab(file, *lab, plan) : read_site(file, *site, plan));
   RETURN_IF_ERROR(read_parts(file, top, plan));
+  RETURN_IF_ERROR(check_samples(file, plan));
   return check_workloads(file, plan);
 }
 

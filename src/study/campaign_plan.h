@@ -51,12 +51,17 @@ struct CampaignPlan {
   int before = 100;  // samples
   int during = 220;
   int after = 80;
+  bool syscalls = false;         // captured, too, on all servers and clients
+  std::string backend = "ebpf";  // who captures; never another one without saying so
+  std::string calls;             // which of them, as `culprit syscap --calls` takes it; "": all
+  std::string logs;              // the folder of the file system's logs on the nodes; "": they are not kept
 
   std::vector<std::string> train_workloads;
   int train_runs = 0;  // of each workload
   std::vector<std::string> score_workloads;
   std::vector<PlannedFault> faults;
   int iterations = 0;
+  bool loads_may_end = false;  // a fault may end a client's workload, and the run counts all the same
   std::vector<std::string> control_workloads;
   int control_runs = 0;
   std::vector<std::string> overhead_workloads;

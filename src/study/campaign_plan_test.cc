@@ -105,6 +105,22 @@ TEST(CampaignPlan, AWorkloadOfItsOwn) {
   EXPECT_EQ(plan.own.at("mine").run, "dd a\ndd b\n");
 }
 
+TEST(CampaignPlan, SystemCallsAndLogs) {
+  const CampaignPlan plain = plan_of(kSmall);
+  EXPECT_FALSE(plain.syscalls);
+  EXPECT_FALSE(plain.loads_may_end);
+  EXPECT_EQ(plain.backend, "ebpf");
+  const CampaignPlan plan = plan_of(
+      "[lab]\nfs = \"glusterfs\"\n[samples]\nsyscalls = true\ncalls = \"io\"\nlogs = \"/run/culprit-lab/log\"\n"
+      "[score]\nworkloads = [\"churn\"]\nfaults = [{ fault = \"err_fsize\", size = \"16MB\" }]\niterations = 1\n"
+      "loads_may_end = true\n");
+  EXPECT_TRUE(plan.syscalls);
+  EXPECT_EQ(plan.calls, "io");
+  EXPECT_EQ(plan.logs, "/run/culprit-lab/log");
+  EXPECT_TRUE(plan.loads_may_end);
+  EXPECT_EQ(plan.faults.at(0).label, "err_fsize-16MB");
+}
+
 TEST(CampaignPlan, ErrorsNameTheLineAndWhatIsKnown) {
   const std::string lab = "[lab]\nfs = \"moosefs\"\n";
   const std::string train = "[train]\nworkloads = [\"ddw\"]\nruns = 1\n";
@@ -122,6 +138,11 @@ TEST(CampaignPlan, ErrorsNameTheLineAndWhatIsKnown) {
       HasSubstr("no parameter speed"));
   EXPECT_THAT(error_of(lab + train + "[samples]\ninterval = \"1ms\"\n"), HasSubstr("from 50ms to 1h"));
   EXPECT_THAT(error_of(lab + train + "[samples]\nbefore = 0\n"), HasSubstr("from 1 to"));
+  EXPECT_THAT(error_of(lab + train + "[samples]\ncalls = \"io\"\n"), HasSubstr("add syscalls = true"));
+  EXPECT_THAT(error_of(lab + train + "[samples]\nsyscalls = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(error_of(lab + train + "[samples]\nsyscalls = true\nbefore = 1\nduring = 1\nafter = 1\n"),
+              HasSubstr("too short for system calls"));
+  EXPECT_THAT(error_of(lab + train + "[samples]\nlogs = \"log\"\n"), HasSubstr("a folder of the nodes"));
   EXPECT_THAT(error_of(lab + train + "[spoiled]\nidle_percent = 300\n"), HasSubstr("0 to 100"));
   EXPECT_THAT(error_of("[lab]\nfs = \"moosefs\"\nslower = { s9 = 1.2 }\n" + train), HasSubstr("no server of the lab"));
   EXPECT_THAT(error_of("[lab]\nfs = \"directory\"\n" + train), HasSubstr("no file system that clients share"));

@@ -41,7 +41,8 @@ struct Attempt {
   int64_t off_ns = 0;
   int64_t end_ns = 0;
   int64_t interval_ns = 0;
-  std::map<std::string, double> measured;  // idle_low, steal_high, before, during (bytes per second of the clients)
+  std::map<std::string, double> measured;   // idle_low, steal_high, before, during (bytes per second of the clients)
+  std::map<std::string, std::string> said;  // node -> what its workload complained about: the first lines, and the last
 };
 
 }  // namespace culprit

@@ -11,9 +11,10 @@
 
 namespace culprit {
 
-// What a detector should call this fault: disk_hog is disk-hog. "" for a fault that the checklist has no word for: then
-// only the server is scored.
-std::string_view right_cause(std::string_view fault);
+// What a detector should call this fault: disk_hog is disk-hog, or disk-slow for one that sees only how long calls
+// take. A fault that no detector has a word for: only the server is scored.
+bool has_right_cause(std::string_view fault);
+bool is_right_cause(std::string_view fault, std::string_view cause);
 
 // Whether this accusation finds the victim, that is, names it and is not over before the injection. All others are
 // false.

@@ -70,6 +70,11 @@ Result<SeriesSet> load_run(const CampaignRuns& campaign, const Attempt& attempt,
   return load_series(reader, options);
 }
 
+Result<CallData> load_calls(const CampaignRuns& campaign, const Attempt& attempt) {
+  ASSIGN_OR_RETURN(const RunReader reader, RunReader::open(cat(campaign.path, "/", attempt.run)));
+  return load_call_data(reader, {});
+}
+
 // Healthy servers differ more in short ticks than in long ones, so a profile is good for one interval only.
 Status check_intervals(const CampaignRuns& campaign, const LoadedRuns& loaded) {
   const int64_t trained = loaded.train.front().interval_ns;
@@ -93,6 +98,32 @@ void say_what_was_seen(const SeriesSet& series, const DetectorInfo& detector, Ve
   verdict.interval_ns = series.interval_ns;
   verdict.from_ns = series.start_ns;
   verdict.until_ns = series.time_of(series.ticks);
+}
+
+void say_what_was_seen(const CallData& calls, const DetectorInfo& detector, Verdict& verdict) {
+  verdict.detector = detector.name;
+  verdict.origin = calls.origin;
+  for (const NodeCalls& server : calls.servers) verdict.servers.push_back(server.name);
+  verdict.interval_ns = kNsPerSecond;
+  verdict.from_ns = calls.start_ns;
+  verdict.until_ns = calls.end_ns;
+}
+
+Result<Profile> train_on(const LoadedRuns& loaded, const DetectorInfo& detector, const Parameters& parameters) {
+  return detector.reads_calls() ? detector.train_calls(loaded.train_calls, parameters)
+                                : detector.train(loaded.train, parameters);
+}
+
+Result<Verdict> diagnose_one(const LoadedRuns& loaded, size_t i, const DetectorInfo& detector, const Profile* profile,
+                             const Parameters& parameters) {
+  if (detector.reads_calls()) {
+    ASSIGN_OR_RETURN(Verdict verdict, detector.diagnose_calls(loaded.scored_calls[i], profile, parameters));
+    say_what_was_seen(loaded.scored_calls[i], detector, verdict);
+    return verdict;
+  }
+  ASSIGN_OR_RETURN(Verdict verdict, detector.diagnose(loaded.scored[i], profile, parameters));
+  say_what_was_seen(loaded.scored[i], detector, verdict);
+  return verdict;
 }
 
 }  // namespace
@@ -121,21 +152,37 @@ Result<CampaignRuns> open_campaign(const std::string& path) {
 
 Result<LoadedRuns> load_runs(const CampaignRuns& campaign, const DetectorInfo& detector, const Parameters& parameters,
                              const RunProgress& progress) {
-  const size_t train = detector.train ? campaign.train.size() : 0;
-  if (detector.train && train == 0)
+  const size_t train = detector.can_train() ? campaign.train.size() : 0;
+  const size_t all = train + campaign.scored.size();
+  if (detector.can_train() && train == 0)
     return input_error(cat(campaign.path, " has no training runs, and ", detector.name, " needs them"),
-                       "let culprit campaign make them, or use --detector median_ratio, which needs none");
+                       detector.reads_calls()
+                           ? "let culprit campaign make them, or use --detector hotdep09_hang, which needs none"
+                           : "let culprit campaign make them, or use --detector median_ratio, which needs none");
   SeriesOptions options;
   if (parameters.all().count("cwnd_span")) options.cwnd_span = parameters.integer("cwnd_span");
   LoadedRuns out;
-  out.train.resize(train);
-  out.scored.resize(campaign.scored.size());
+  auto attempt_of = [&](size_t i) -> const Attempt& {
+    return i < train ? campaign.train[i] : campaign.scored[i - train];
+  };
   auto load = [&](size_t i) -> Status {
-    const Attempt& attempt = i < train ? campaign.train[i] : campaign.scored[i - train];
-    ASSIGN_OR_RETURN((i < train ? out.train[i] : out.scored[i - train]), load_run(campaign, attempt, options));
+    ASSIGN_OR_RETURN((i < train ? out.train[i] : out.scored[i - train]), load_run(campaign, attempt_of(i), options));
     return Ok{};
   };
-  RETURN_IF_ERROR(in_parallel(train + campaign.scored.size(), load, progress));
+  auto calls = [&](size_t i) -> Status {
+    ASSIGN_OR_RETURN((i < train ? out.train_calls[i] : out.scored_calls[i - train]),
+                     load_calls(campaign, attempt_of(i)));
+    return Ok{};
+  };
+  if (detector.reads_calls()) {
+    out.train_calls.resize(train);
+    out.scored_calls.resize(campaign.scored.size());
+    RETURN_IF_ERROR(in_parallel(all, calls, progress));
+    return out;
+  }
+  out.train.resize(train);
+  out.scored.resize(campaign.scored.size());
+  RETURN_IF_ERROR(in_parallel(all, load, progress));
   if (train > 0) RETURN_IF_ERROR(check_intervals(campaign, out));
   return out;
 }
@@ -143,14 +190,14 @@ Result<LoadedRuns> load_runs(const CampaignRuns& campaign, const DetectorInfo& d
 Result<std::vector<Row>> score_runs(const CampaignRuns& campaign, const LoadedRuns& loaded,
                                     const DetectorInfo& detector, const Parameters& parameters) {
   std::optional<Profile> profile;
-  if (detector.train) {
-    ASSIGN_OR_RETURN(profile, detector.train(loaded.train, parameters));
+  if (detector.can_train()) {
+    ASSIGN_OR_RETURN(profile, train_on(loaded, detector, parameters));
   }
   const std::map<std::string, double> changed = changed_parameters(detector, parameters);
-  std::vector<Row> rows(loaded.scored.size());
+  std::vector<Row> rows(detector.reads_calls() ? loaded.scored_calls.size() : loaded.scored.size());
   auto diagnose = [&](size_t i) -> Status {
-    ASSIGN_OR_RETURN(Verdict verdict, detector.diagnose(loaded.scored[i], profile ? &*profile : nullptr, parameters));
-    say_what_was_seen(loaded.scored[i], detector, verdict);
+    ASSIGN_OR_RETURN(const Verdict verdict,
+                     diagnose_one(loaded, i, detector, profile ? &*profile : nullptr, parameters));
     rows[i] = judge(campaign.name, campaign.scored[i], verdict, changed);
     return Ok{};
   };

@@ -21,9 +21,12 @@ struct CampaignRuns {
   std::vector<Discard> discards;
 };
 
+// Series or system calls, whichever the detector reads; the other two are empty.
 struct LoadedRuns {
   std::vector<SeriesSet> train;
   std::vector<SeriesSet> scored;
+  std::vector<CallData> train_calls;
+  std::vector<CallData> scored_calls;
 };
 
 using RunProgress = std::function<void(size_t done, size_t total)>;  // one call at a time, from any thread

@@ -32,6 +32,23 @@ TEST(Rule16, TheVictimWithTheRightCause) {
   EXPECT_EQ(flags(scored("send_pktloss", {accusation("s3", "packet-loss")})), "ITP DTP ");
 }
 
+TEST(Rule16, AFaultMayHaveSeveralRightCauses) {
+  for (const char* cause : {"propagated-error", "silent-error", "crash", "hang"}) {
+    EXPECT_EQ(flags(scored("err_space", {accusation("s3", cause)})), "ITP DTP ") << cause;
+    EXPECT_EQ(flags(scored("err_vmsize", {accusation("s3", cause)})), "ITP DTP ") << cause;
+  }
+  EXPECT_EQ(flags(scored("disk_hog", {accusation("s3", "disk-slow")})), "ITP DTP ");
+  EXPECT_EQ(flags(scored("send_pktloss", {accusation("s3", "network-slow")})), "ITP DTP ");
+  EXPECT_EQ(flags(scored("err_space", {accusation("s3", "disk-slow")})), "ITP DFP ");
+}
+
+TEST(Rule16, ACrashIsNoHang) {
+  EXPECT_EQ(flags(scored("crash", {accusation("s3", "crash")})), "ITP DTP ");
+  EXPECT_EQ(flags(scored("crash", {accusation("s3", "hang")})), "ITP DFP ");
+  EXPECT_EQ(flags(scored("hang", {accusation("s3", "hang")})), "ITP DTP ");
+  EXPECT_EQ(flags(scored("hang", {accusation("s3", "crash")})), "ITP DFP ");
+}
+
 TEST(Rule16, TheVictimWithAWrongCause) {
   EXPECT_EQ(flags(scored("disk_hog", {accusation("s3", "disk-busy")})), "ITP DFP ");
   EXPECT_EQ(flags(scored("disk_hog", {accusation("s3", "disk-busy"), accusation("s3", "disk-hog")})), "ITP DTP DFP ");

@@ -1,5 +1,5 @@
-// The workload, the recorder and the injector are children; this loop only starts them at the right moment and looks
-// whether they live. Whatever happens, it returns when all of them have ended.
+// The workload, the recorder, the capture and the injector are children; this loop only starts them at the right moment
+// and looks whether they live. Whatever happens, it returns when all of them have ended.
 #include "study/one_run.h"
 
 #include <algorithm>
@@ -16,6 +16,8 @@
 #include "base/units.h"
 #include "store/manifest.h"
 #include "study/campaign_folder.h"
+#include "study/child_words.h"
+#include "study/node_logs.h"
 
 namespace culprit {
 
@@ -26,19 +28,26 @@ constexpr int64_t kSlack = 30 * kNsPerSecond;  // past its time before a command
 constexpr int64_t kPoll = 5 * kNsPerMs;        // also how exactly a piece of work is timed
 constexpr int64_t kAway = 10 * kNsPerSecond;   // how long a server is away before it is healed
 constexpr int64_t kLongestWork = 600 * kNsPerSecond;
+constexpr int64_t kCaptureMargin = 2 * kNsPerSecond;  // a capture takes a moment to begin, and must end before the run
+constexpr int64_t kStopGrace = 2 * kNsPerSecond;      // for a workload that is told to end
 constexpr size_t kMostOutput = 1 << 20;
+constexpr size_t kMostSaid = 16'000;  // bytes of what all workloads said: a journal's line has a limit
 
 // A child with what it said.
 struct Task {
   std::string name;
   Child child;
   std::string out, err;
+  std::string node;  // of a workload
 
   bool running() {
     const bool lives = child.running();  // first: what it said last is read, too
+    listen();
+    return lives;
+  }
+  void listen() {
     read_available(child.out.get(), out, kMostOutput);
     read_available(child.err.get(), err, kMostOutput);
-    return lives;
   }
   std::string complaint() const {
     std::string_view said = trim(err.empty() ? out : err);
@@ -50,7 +59,7 @@ struct Task {
 
 Result<Task> start_task(std::string name, const std::vector<std::string>& argv) {
   ASSIGN_OR_RETURN(Child child, Child::start(argv));
-  return Task{std::move(name), std::move(child), "", ""};
+  return Task{std::move(name), std::move(child), "", "", ""};
 }
 
 // A script that ends after `seconds` at the latest, also when nobody is left who could stop it. Everything is in one
@@ -66,7 +75,8 @@ std::string in_ms(int64_t ns) {
 
 class OneRun {
  public:
-  OneRun(const RunSetup& setup, const Experiment& experiment) : setup_(setup), it_(experiment) {
+  OneRun(const RunSetup& setup, const Experiment& experiment)
+      : setup_(setup), it_(experiment), logs_(*setup.stage, setup.plan->logs) {
     attempt_.experiment = experiment;
     attempt_.interval_ns = setup.plan->interval_ns;
     attempt_.run = cat("runs/", experiment.id, ".run");
@@ -87,11 +97,18 @@ class OneRun {
   bool fixed_run();
   bool start_recording(int64_t for_ns);
   bool finish_recording(int64_t time_ns);
+  bool start_capture(int64_t end_ns);
+  bool captures();
+  bool finish_capture(int64_t time_ns);
   bool inject(const std::string& fault, int64_t for_ns);
   bool wait_until(int64_t time_ns);
   bool wait_for(Task& task, int64_t time_ns, bool loads_matter);
   void note_injection(const std::string& json);
+  void note_capture(const std::string& json);
   void note_cost();
+  void end_loads();
+  bool may_break() const { return setup_.plan->loads_may_end && it_.set == RunSet::score && it_.fault != "none"; }
+  std::string machine_reason();
 
   std::string run_path() const { return setup_.campaign + "/" + attempt_.run; }
   std::string client_script(size_t client, int64_t seconds) const;
@@ -100,7 +117,10 @@ class OneRun {
   const Experiment& it_;
   Attempt attempt_;
   std::vector<Task> loads_;
+  bool loads_may_end_ = false;  // the fault is, or was, in force
   Task recording_;
+  Task capture_;
+  NodeLogs logs_;
   Error fatal_;  // its `what` is empty as long as the campaign can go on
 };
 
@@ -116,7 +136,10 @@ bool OneRun::ready() {
         return cat("rm -rf ", folder, " && mkdir -p ", folder);
       },
       kLongestWork);
-  return empty ? true : fail(empty.error());
+  if (!empty) return fail(empty.error());
+  if (setup_.plan->logs.empty()) return true;
+  Status begun = logs_.begin();
+  return begun ? true : fail(begun.error());
 }
 
 std::string OneRun::client_script(size_t client, int64_t seconds) const {
@@ -133,6 +156,7 @@ bool OneRun::start_loads(int64_t seconds) {
   auto start = [&](const Node& node, const std::string& script) {
     auto task = start_task(cat("the workload on ", node.name), stage.command(node, bounded(script, limit)));
     if (!task) return fail(task.error());
+    task->node = node.name;
     loads_.push_back(std::move(*task));
     return true;
   };
@@ -146,11 +170,25 @@ bool OneRun::start_loads(int64_t seconds) {
   return true;
 }
 
-// A workload that is over before the recording is would make the rest of the run idle.
+// A workload that is over before the recording is would make the rest of the run idle, unless the fault is meant to do
+// that.
 bool OneRun::loads_run() {
   for (Task& load : loads_)
-    if (!load.running()) return fail(cat(load.complaint(), ", before the recording did"));
+    if (!load.running() && !loads_may_end_) return fail(cat(load.complaint(), ", before the recording did"));
   return true;
+}
+
+void OneRun::end_loads() {
+  size_t room = kMostSaid;
+  for (Task& load : loads_) {
+    load.child.stop(kStopGrace);
+    load.listen();
+    std::string said = first_and_last(load.out, load.err);
+    if (said.empty() || said.size() > room) continue;
+    room -= said.size();
+    attempt_.said[load.node] = std::move(said);
+  }
+  loads_.clear();
 }
 
 bool OneRun::wait_until(int64_t time_ns) {
@@ -203,11 +241,13 @@ bool OneRun::inject(const std::string& fault, int64_t for_ns) {
     for (const auto& [name, value] : it_.params) words.insert(words.end(), {"--param", cat(name, "=", value)});
   auto task = start_task(cat("inject ", fault), words);
   if (!task) return fail(task.error());
+  if (fault == it_.fault) loads_may_end_ = may_break();
   const bool ended = wait_for(*task, monotonic_now_ns() + for_ns + kSlack, true);
   task->child.stop(kSlack);  // asked to stop it takes the fault back
   read_available(task->child.out.get(), task->out, kMostOutput);
   if (fault == it_.fault) note_injection(task->out);
-  if (ended && task->child.exit_code() == 0) return true;
+  const bool good = task->child.exit_code() == 0 || (loads_may_end_ && only_faded(task->out));
+  if (ended && good) return true;
   if (ended) fail(task->complaint());
   auto undone = run_command({setup_.culprit, "inject", "--undo-all", "--cluster", setup_.cluster_file}, 4 * kSlack);
   if (!undone || undone->exit_code != 0)
@@ -245,6 +285,51 @@ bool OneRun::finish_recording(int64_t time_ns) {
   return recording_.child.exit_code() == 0 ? true : fail(recording_.complaint());
 }
 
+// It joins the run that is being recorded, so the recorder must have it: the manifest is written under its lock.
+bool OneRun::start_capture(int64_t end_ns) {
+  const int64_t limit = monotonic_now_ns() + kSlack;
+  while (!path_exists(run_path() + ".partial/manifest.json")) {
+    if (!recording_.running()) return fail(recording_.complaint());
+    if (monotonic_now_ns() > limit) return fail("record does not begin");
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kPoll));
+  }
+  const int64_t for_ns = std::max(end_ns - monotonic_now_ns() - kCaptureMargin, kNsPerSecond);
+  std::vector<std::string> words = {setup_.culprit, "syscap",      "--cluster", setup_.cluster_file,
+                                    "--out",        run_path(),    "--backend", setup_.plan->backend,
+                                    "--for",        in_ms(for_ns), "--quiet",   "--json"};
+  if (!setup_.plan->calls.empty()) words.insert(words.end(), {"--calls", setup_.plan->calls});
+  auto task = start_task("syscap", words);
+  if (!task) return fail(task.error());
+  capture_ = std::move(*task);
+  return true;
+}
+
+// A fault that nobody watches is worth nothing.
+bool OneRun::captures() {
+  if (!capture_.running()) return fail(capture_.complaint());
+  const std::string log = cat(run_path(), ".partial/syscalls/", it_.victim, ".sclog");
+  return path_exists(log) ? true : fail("syscap had not begun when the fault was due");
+}
+
+bool OneRun::finish_capture(int64_t time_ns) {
+  if (!wait_for(capture_, time_ns, true)) return false;
+  note_capture(capture_.out);
+  return capture_.child.exit_code() == 0 ? true : fail(capture_.complaint());
+}
+
+void OneRun::note_capture(const std::string& text) {
+  const nlohmann::json said = nlohmann::json::parse(text, nullptr, false);
+  if (!said.is_object() || !said.contains("nodes")) return;
+  double calls = 0, bytes = 0;
+  for (const nlohmann::json& node : said["nodes"]) {
+    calls += node.value("calls", 0.0);
+    bytes += node.value("bytes", 0.0);
+  }
+  attempt_.measured["calls"] = calls;
+  attempt_.measured["calls_lost"] = said.value("lost", 0.0);
+  attempt_.measured["calls_mb"] = std::round(bytes / 1e4) / 100;
+}
+
 bool OneRun::timed_run() {
   const CampaignPlan& plan = *setup_.plan;
   auto known = find_workload(it_.workload);
@@ -255,11 +340,14 @@ bool OneRun::timed_run() {
   if (away > 0 && !inject(disturbed_by, kAway)) return false;
   if (!start_recording(plan.run_ns())) return false;
   const int64_t begin = monotonic_now_ns();
+  if (plan.syscalls && !start_capture(begin + plan.run_ns())) return false;
   if (it_.fault != "none") {
     if (!wait_until(begin + plan.before * plan.interval_ns)) return false;
+    if (plan.syscalls && !captures()) return false;
     if (!inject(it_.fault, plan.during * plan.interval_ns)) return false;
   }
-  return finish_recording(begin + plan.run_ns() + kSlack);
+  const int64_t limit = begin + plan.run_ns() + kSlack;
+  return (!plan.syscalls || finish_capture(limit)) && finish_recording(limit);
 }
 
 // A piece of work of fixed size: how long does it take with, and how long without a recorder?
@@ -294,31 +382,44 @@ void OneRun::note_cost() {
   double bytes = 0;
   std::error_code failed;
   for (const auto& file : std::filesystem::directory_iterator(run_path(), failed))
-    bytes += static_cast<double>(file.file_size(failed));
+    if (file.is_regular_file(failed)) bytes += static_cast<double>(file.file_size(failed));
   const double nodes = static_cast<double>(std::max<size_t>(1, manifest->nodes.size()));
   attempt_.measured["recorder_cpu_percent"] = 100 * manifest->own_cpu_seconds / seconds;
   attempt_.measured["node_cpu_percent"] = samplers / 10 / seconds / nodes;
   attempt_.measured["bytes_per_node_second"] = bytes / seconds / nodes;
 }
 
+// Why the run must not count although it was carried out; "": it counts. What the fault broke is no reason, as the next
+// run begins with a look at it; but the other servers must be there.
+std::string OneRun::machine_reason() {
+  const bool lab = !setup_.plan->on_site();
+  Status well = may_break() ? Status(Ok{}) : setup_.stage->check();
+  if (well && lab) well = setup_.stage->check_daemons(may_break() ? it_.victim : "");
+  if (!well) return well.error().message();
+  if (!it_.recorded) return "";
+  auto reason = spoiled_reason(setup_.plan->spoiled, run_path(), attempt_);
+  return reason ? *reason : reason.error().message();
+}
+
 Result<Attempt> OneRun::carry_out() {
   attempt_.begin_ns = wall_now_ns();
   const bool good = ready() && (it_.set == RunSet::overhead ? fixed_run() : timed_run());
-  loads_.clear();
+  end_loads();
+  capture_.child.stop(kSlack);
   recording_.child.stop(kSlack);
   attempt_.end_ns = wall_now_ns();
   if (!fatal_.what.empty()) return fatal_;
   if (setup_.stop()) return input_error("it was stopped");
   attempt_.outcome = Outcome::failed;
   if (!good) return attempt_;
-  attempt_.outcome = Outcome::kept;
-  if (Status alive = setup_.stage->check(); !alive) {
-    attempt_.reason = alive.error().message();
-  } else if (it_.recorded) {
-    auto reason = spoiled_reason(setup_.plan->spoiled, run_path(), attempt_);
-    attempt_.reason = reason ? *reason : reason.error().message();
+  if (!setup_.plan->logs.empty() && it_.recorded) {
+    if (Status kept = logs_.keep(run_path()); !kept) {
+      fail(kept.error());
+      return attempt_;
+    }
   }
-  if (!attempt_.reason.empty()) attempt_.outcome = Outcome::spoiled;
+  attempt_.reason = machine_reason();
+  attempt_.outcome = attempt_.reason.empty() ? Outcome::kept : Outcome::spoiled;
   return attempt_;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "fs/adapter.h"
 
 namespace culprit {
 
@@ -124,6 +125,26 @@ Status Stage::check() const {
     return input_error(cat("the file system is not mounted or does not answer: ", clients.error().message()));
   return sh_all(
       servers_, [&](const Node&, size_t) { return std::string("true"); }, kQuick);
+}
+
+// A zombie has a name, too.
+std::string running_script(const std::vector<std::string>& names) {
+  std::string any;
+  for (const std::string& name : names)  // some daemons append their main thread's name
+    any += cat(any.empty() ? "" : "|", shell_quote(name), "|", shell_quote(name), "/*");
+  return cat("for p in /proc/[0-9]*; do\n  { read -r name <$p/comm; } 2>/dev/null || continue\n  case $name in ", any,
+             ") grep -q '^State:[^A-Z]*[ZX]' $p/status 2>/dev/null || exit 0 ;; esac\ndone\necho ",
+             shell_quote(cat("no ", join(names, " or "), " runs")), " >&2\nexit 1\n");
+}
+
+Status Stage::check_daemons(const std::string& except) const {
+  return sh_all(
+      servers_,
+      [&](const Node& node, size_t) {
+        const std::vector<std::string> names = daemons_of(*cluster_, node);
+        return names.empty() || node.name == except ? std::string("true") : running_script(names);
+      },
+      kQuick);
 }
 
 Status Stage::clean() const {

@@ -43,6 +43,8 @@ class Stage {
 
   // Every client answers within a few seconds and has the file system mounted, every server answers.
   Status check() const;
+  // Every server runs one of its file system's daemons, `except` left out: a brick that gave up is no longer a server.
+  Status check_daemons(const std::string& except = "") const;
   // Removes what campaigns made on the file system.
   Status clean() const;
 
@@ -69,6 +71,9 @@ class Stage {
   bool spread_ = true;
   std::vector<std::vector<std::string>> files_;
 };
+
+// The script that succeeds where one of these programs runs; names as in /proc/PID/comm.
+std::string running_script(const std::vector<std::string>& names);
 
 // Of candidates with a load for each server, the `count` that together load the servers most evenly, greedily.
 std::vector<size_t> most_even(const std::vector<std::vector<double>>& loads, size_t count);

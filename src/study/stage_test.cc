@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "study/test_stage.h"
 #include "study/workload.h"
 
 namespace culprit {
@@ -25,30 +26,50 @@ TEST(Stage, FilesAreChosenSoThatServersAreLoadedAlike) {
 }
 
 TEST(Stage, NeedsClientsAndThreeServers) {
-  Cluster cluster;
-  for (const char* name : {"s1", "s2", "c1"}) {
-    Node node;
-    node.name = name;
-    node.kind = name[0] == 'c' ? NodeKind::client : NodeKind::server;
-    cluster.nodes.push_back(node);
-  }
-  EXPECT_FALSE(Stage::open(cluster, "/mnt/lab", true, "/usr/bin", [] { return false; }));
+  Cluster cluster = cluster_of({"s1", "s2", "c1"});
+  EXPECT_FALSE(stage_of(cluster));
   cluster.nodes.push_back(cluster.nodes[0]);
   cluster.nodes.back().name = "s3";
-  auto stage = Stage::open(cluster, "/mnt/lab", true, "/usr/bin", [] { return false; });
+  auto stage = stage_of(cluster);
   ASSERT_TRUE(stage) << stage.error().message();
   EXPECT_EQ(stage->servers().size(), 3u);
   EXPECT_EQ(stage->scratch_folder(0), "/mnt/lab/culprit-campaign/c1/scratch");
 }
 
+TEST(Stage, AServerWithoutItsDaemonIsNotWell) {
+  Cluster cluster = cluster_of({"s1", "s2", "s3", "c1"});
+  for (size_t i = 0; i < 3; ++i) cluster.nodes[i].daemons = {"no-such-program", "sh"};  // the script's own shell
+  auto stage = [&] { return stage_of(cluster); };
+  EXPECT_TRUE(stage()->check_daemons());
+  cluster.nodes[1].daemons = {"no-such-program"};
+  const Status down = stage()->check_daemons();
+  ASSERT_FALSE(down);
+  EXPECT_EQ(down.error().message(), "on s2: no no-such-program runs");
+  EXPECT_TRUE(stage()->check_daemons("s2"));
+}
+
 TEST(Workloads, EachHasASummaryAndAScript) {
-  EXPECT_GE(study_workloads().size(), 9u);
+  EXPECT_GE(study_workloads().size(), 10u);
   for (const Workload* workload : study_workloads()) {
     EXPECT_FALSE(workload->summary.empty()) << workload->name;
     EXPECT_NE(workload->script, nullptr) << workload->name;
     EXPECT_TRUE(find_workload(workload->name));
   }
   EXPECT_FALSE(find_workload("ddx"));
+}
+
+TEST(Workloads, ChurnHasASecondStreamWhenThereIsTimeForIt) {
+  auto stage = stage_of(cluster_of({"s1", "s2", "s3", "c1"}));
+  ASSERT_TRUE(stage);
+  auto churn = find_workload("churn");
+  ASSERT_TRUE(churn);
+  auto has = [&](int64_t seconds, const char* word) {
+    return (*churn)->script(*stage, 0, seconds).find(word) != std::string::npos;
+  };
+  EXPECT_TRUE(has(70, "/usr/bin/culprit-node churn --folder /mnt/lab/culprit-campaign/c1/scratch/large"));
+  EXPECT_TRUE(has(70, "--seconds 55"));
+  EXPECT_FALSE(has(20, "scratch/large --seed"));
+  EXPECT_TRUE(has(0, "--steps"));
 }
 
 }  // namespace

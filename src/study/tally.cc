@@ -25,7 +25,7 @@ void count(const Row& row, Scores& out) {
   const bool faulty = has_fault(row);
   ++out.runs;
   out.faulty += faulty;
-  out.caused += faulty && !right_cause(row.truth.fault).empty();
+  out.caused += faulty && has_right_cause(row.truth.fault);
   out.itp += row.itp;
   out.ifp += row.ifp;
   out.dtp += row.dtp;
@@ -52,7 +52,7 @@ std::string named_cause(const Row& row) {
   std::string first;
   for (const RowAccusation& accused : row.accused) {
     if (!finds_victim(row, accused)) continue;
-    if (accused.cause == right_cause(row.truth.fault)) return accused.cause;
+    if (is_right_cause(row.truth.fault, accused.cause)) return accused.cause;
     if (first.empty()) first = accused.cause;
   }
   return first.empty() ? std::string(kOtherServer) : first;

@@ -41,7 +41,7 @@ steal_percent = 100
 lost_percent = 100
 [workload.mine]
 prepare = "echo ready > prepared"
-run = "test -s ../data/prepared || exit 1; while :; do dd if=/dev/urandom of=f bs=1M count=2 conv=fsync status=none || exit 1; done"
+run = "echo client $CLIENT begins >&2; test -s ../data/prepared || exit 1; while :; do dd if=/dev/urandom of=f bs=1M count=2 conv=fsync status=none || exit 1; done"
 """
 
 
@@ -102,6 +102,7 @@ def main(work):
     culprit("campaign", plan, "--out", folder)
     rows = [row for row in journal(folder) if row["outcome"] == "kept"]
     check(len(rows) == 4 and len({row["id"] for row in rows}) == 4, rows)
+    check(all(row["said"]["c1"].startswith("client 1 begins") for row in rows), "the journal does not say what the workloads said")
     check({row["id"]: row for row in rows if row["id"] in finished} == finished, "a finished run was repeated")
     check(all(os.stat(folder + "/" + run + "/manifest.json").st_mtime_ns == time_ns for run, time_ns in times.items()),
           "a finished run was written again")

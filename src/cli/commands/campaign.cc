@@ -70,7 +70,8 @@ int report(const CampaignPlan& plan, const std::string& folder, const std::strin
                       : fmt::format("the campaign failed: {:.0f} % of the attempts were discarded, the plan allows "
                                     "{:.0f} %",
                                     share, plan.spoiled.most_discarded),
-                  cat(folder, "/journal.jsonl has the reasons; a busy machine is the usual one")));
+                  cat(folder, "/journal.jsonl has the reasons; a busy machine is the usual one",
+                      outcome.given_up > 0 ? "; started again, it tries them anew" : "")));
   return kExitFailed;
 }
 

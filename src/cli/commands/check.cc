@@ -16,6 +16,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/backend.h"
 #include "cli/command.h"
 #include "inject/fault.h"
 #include "lab/lab_fs.h"
@@ -138,6 +139,16 @@ std::vector<Finding> check_labs() {
   return findings;
 }
 
+std::vector<Finding> check_backends() {
+  std::vector<Finding> findings;
+  for (const BackendInfo* backend : capture_backends()) {
+    std::string name = cat("backend ", backend->name);
+    Status works = backend->check();
+    findings.push_back(works ? Finding{name, true, std::string(backend->summary)} : not_ok(name, works.error()));
+  }
+  return findings;
+}
+
 // The faults of this machine as a node: each needs root and its programs. Which disks and daemons there are is looked
 // at when one is injected.
 Finding check_faults() {
@@ -177,6 +188,7 @@ Result<int> run(const Args& args) {
   auto working = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.ok; });
   size_t collectors = findings.size();
   for (Finding& finding : check_rest()) findings.push_back(std::move(finding));
+  for (Finding& finding : check_backends()) findings.push_back(std::move(finding));
   for (Finding& finding : check_labs()) findings.push_back(std::move(finding));
   findings.push_back(check_faults());
   print(args.has("json") ? as_json(findings, working > 0) : as_text(findings));

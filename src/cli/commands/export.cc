@@ -1,55 +1,14 @@
 // culprit export: a run's metrics as rows for other tools, or a scrubbed copy to show to others.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 #include <optional>
 
 #include "analyse/series.h"
-#include "base/fd.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/out_file.h"
 #include "store/export_rows.h"
 
 namespace culprit {
 namespace {
-
-// A file appears under its name only when it is whole. What is there and is not a plain file (a pipe, a device, a link)
-// is written to as it is: renaming a file over it would destroy it.
-class OutFile {
- public:
-  explicit OutFile(std::string path) : path_(std::move(path)), target_(path_) {
-    struct stat info {};
-    bool plain = ::lstat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode);
-    if (plain) target_ = cat(path_, ".tmp", static_cast<int>(::getpid()));
-  }
-  ~OutFile() {
-    if (fd_.valid() && target_ != path_) ::unlink(target_.c_str());
-  }
-  OutFile(const OutFile&) = delete;
-  OutFile& operator=(const OutFile&) = delete;
-
-  Status open() {
-    fd_.reset(::open(target_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!fd_.valid()) return system_error(cat("cannot write ", path_), errno);
-    return Ok{};
-  }
-  Status write(std::string_view bytes) { return write_all(fd_.get(), bytes, path_); }
-  Status close() {
-    bool synced = ::fsync(fd_.get()) == 0 || errno == EINVAL || errno == EROFS;  // a pipe or device cannot be synced
-    if (!synced || (target_ != path_ && ::rename(target_.c_str(), path_.c_str()) != 0))
-      return system_error(cat("cannot write ", path_), errno);
-    fd_.reset();
-    return Ok{};
-  }
-
- private:
-  std::string path_;
-  std::string target_;
-  Fd fd_;
-};
 
 // A server that was there without any metric (as at the first tick, where counters have no difference yet) gets a row
 // without a value: an import then knows the tick, and its windows start where ours do.
@@ -94,6 +53,9 @@ Result<int> export_copy(const Args& args, const RunReader& run) {
 
 Result<int> run_export(const Args& args) {
   const std::string format = args.get("format");
+  if (format == "strace" || format == "perfetto")
+    return usage_error(cat("export writes a run's metrics; ", format, " is for its system calls"),
+                       cat("culprit syscap show ", args.positionals.at(0), " --format ", format));
   if (format != "csv" && format != "jsonl" && format != "run")
     return usage_error(cat("there is no export format '", printable(format), "'"), "formats are csv, jsonl and run");
   ASSIGN_OR_RETURN(RunReader run, RunReader::open(args.positionals.at(0)));
@@ -143,7 +105,7 @@ extern const CommandInfo command_export{
         "judges, one per server and tick, and 'culprit import --format csv' takes them again.\n"
         "Example, for attaching a run to a bug report:\n"
         "  culprit export tuesday --format run --scrub --out shared\n"
-        "What is and is not replaced: docs/formats/csv.md.\n",
+        "What is and is not replaced: docs/formats/csv.md. System calls: culprit syscap show RUN --format.\n",
     .run = run_export,
 };
 

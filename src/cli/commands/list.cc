@@ -6,6 +6,7 @@
 
 #include "analyse/detector.h"
 #include "base/text.h"
+#include "capture/backend.h"
 #include "cli/command.h"
 #include "fs/adapter.h"
 #include "inject/fault.h"
@@ -28,6 +29,15 @@ template <class Table>
 std::vector<Item> items_of(const Table& table) {
   std::vector<Item> items;
   for (const auto* each : table) items.push_back({std::string(each->name), std::string(each->summary)});
+  return items;
+}
+
+std::vector<Item> backends() {
+  std::vector<Item> items = items_of(capture_backends());
+  for (size_t i = 0; i < items.size(); ++i) {
+    Status works = capture_backends()[i]->check();
+    items[i].fields = {{"works", works.ok()}, {"why_not", works ? "" : works.error().message()}};
+  }
   return items;
 }
 
@@ -103,6 +113,7 @@ struct Kind {
 };
 
 constexpr Kind kKinds[] = {
+    {"backends", "ways to capture system calls (culprit syscap --backend)", backends},
     {"collectors", "what a node's sampler reads", collectors},
     {"commands", "what culprit can do", commands},
     {"detectors", "ways to find the culprit in a run", detectors},
@@ -159,10 +170,10 @@ Result<int> run(const Args& args) {
 
 extern const CommandInfo command_list{
     .name = "list",
-    .summary = "collectors, commands, detectors, faults, file systems, metrics, parameters, workloads",
+    .summary = "backends, collectors, detectors, faults, file systems, metrics, workloads and more",
     .positionals = {{.name = "KIND",
-                     .help = "collectors, commands, detectors, faults, filesystems, metrics, parameters or workloads; "
-                             "without it, the kinds",
+                     .help = "backends, collectors, commands, detectors, faults, filesystems, metrics, parameters or "
+                             "workloads; without it, the kinds",
                      .required = false}},
     .options = {{.name = "json", .help = "as JSON"}},
     .run = run,

@@ -1,0 +1,439 @@
+#include "analyse/call_reduce.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "analyse/call_links.h"
+#include "analyse/call_pieces.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "calls/fd_map.h"
+
+namespace culprit {
+
+namespace {
+
+constexpr size_t kMostSeconds = 1'000'000;        // eleven days; more is a damaged clock
+constexpr size_t kMostPairs = 4096;               // of call and errno; real servers have some fifty
+constexpr size_t kMostMoments = 4096;             // more than an hour of errors in every second
+constexpr size_t kMostExamples = 64;              // enough to find the file
+constexpr size_t kMostAppCalls = 20'000;          // failed or slow ones
+constexpr size_t kMostProcesses = 1'000'000;      // a client may run a shell loop
+constexpr size_t kMostOther = 4096;               // ends, signals, gaps
+constexpr int64_t kNotable = 5 * kNsPerSecond;    // a gap or a call that somebody might have to explain
+constexpr int64_t kStartUp = 5 * kNsPerSecond;    // in which a new process looks for files that need not be there
+constexpr int64_t kBeginning = 2 * kNsPerSecond;  // until the probes are in place everywhere
+constexpr int64_t kFarTime = int64_t{1} << 62;    // the year 2116; with the two below added nothing overflows
+constexpr int64_t kLongest = kFarTime / 2;
+constexpr int64_t kLargestOffset = kFarTime / 4;
+constexpr uint64_t kMinorBits = 20;  // of a device number: what is above is the major number
+
+struct AsyncOp {
+  CallKind kind;
+  int number;
+  std::string_view name;
+  Transfer transfer;
+};
+
+// The opcodes that move data (linux/aio_abi.h, linux/io_uring.h); others go by their number.
+constexpr AsyncOp kAsyncOps[] = {
+    {CallKind::aio, 0, "aio_pread", Transfer::read},
+    {CallKind::aio, 1, "aio_pwrite", Transfer::write},
+    {CallKind::aio, 2, "aio_fsync", Transfer::sync},
+    {CallKind::aio, 3, "aio_fdsync", Transfer::sync},
+    {CallKind::aio, 7, "aio_preadv", Transfer::read},
+    {CallKind::aio, 8, "aio_pwritev", Transfer::write},
+    {CallKind::uring, 1, "uring_readv", Transfer::read},
+    {CallKind::uring, 2, "uring_writev", Transfer::write},
+    {CallKind::uring, 3, "uring_fsync", Transfer::sync},
+    {CallKind::uring, 4, "uring_read_fixed", Transfer::read},
+    {CallKind::uring, 5, "uring_write_fixed", Transfer::write},
+    {CallKind::uring, 22, "uring_read", Transfer::read},
+    {CallKind::uring, 23, "uring_write", Transfer::write},
+};
+
+// Signals that stop a process, or end it unless it minds them.
+constexpr int kSignals[] = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGINT,  SIGQUIT, SIGABRT,
+                            SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGSYS,  SIGXFSZ, SIGXCPU, SIGKILL};
+
+// Folders in which no parallel file system is mounted: what fails there is the machine's own.
+constexpr std::string_view kSystemFolders[] = {"/usr/", "/etc/", "/lib", "/bin/", "/sbin/", "/proc/", "/sys/", "/dev/"};
+
+const AsyncOp* find_async(const Call& call) {
+  for (const AsyncOp& op : kAsyncOps)
+    if (op.kind == call.kind && op.number == call.number) return &op;
+  return nullptr;
+}
+
+bool is_named(const Call& call, std::string_view name) {
+  const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
+  return known && known->name == name;
+}
+
+bool is_exec(const Call& call) {
+  return is_named(call, "execve") || is_named(call, "execveat");
+}
+
+// What a process does first when it begins: in a forked child the C library's list of locks, after exec its heap.
+bool begins_process(const Call& call) {
+  return is_exec(call) || is_named(call, "brk") || is_named(call, "set_robust_list");
+}
+
+// Data that stay in the socket are not read yet.
+bool only_peeks(const Call& call) {
+  if (is_named(call, "recvfrom")) return (call.args[3] & MSG_PEEK) != 0;
+  return is_named(call, "recvmsg") && (call.args[2] & MSG_PEEK) != 0;
+}
+
+bool is_network(const Call& call) {
+  const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
+  return known && known->family == Family::network;
+}
+
+bool on_socket(const Call& call, const FdRecord* target) {
+  return is_network(call) || (target && target->kind == FdKind::socket);
+}
+
+void add_moment(int64_t first_ns, int64_t last_ns, ErrorCount& out) {
+  auto second = [](int64_t t_ns) { return t_ns / kNsPerSecond; };
+  if (!out.moments.empty() && second(out.moments.back().first_ns) == second(first_ns)) {
+    out.moments.back().last_ns = std::max(out.moments.back().last_ns, last_ns);
+    return;
+  }
+  if (out.moments.size() < kMostMoments) out.moments.push_back({first_ns, last_ns});
+}
+
+void add_error(uint64_t count, int64_t first_ns, int64_t last_ns, ErrorCount& out) {
+  out.first_ns = out.count == 0 ? first_ns : std::min(out.first_ns, first_ns);
+  out.last_ns = out.count == 0 ? last_ns : std::max(out.last_ns, last_ns);
+  out.count += count;
+  add_moment(first_ns, last_ns, out);
+}
+
+void add_time(SecondSums& sums, int64_t second, uint64_t count, double ns) {
+  auto found = sums.find(second);
+  if (found == sums.end()) {
+    if (sums.size() >= kMostSeconds) return;
+    found = sums.emplace(second, TimeSum{}).first;
+  }
+  found->second.count += count;
+  found->second.sum_ns += ns;
+}
+
+class Reducer {
+ public:
+  Reducer(const LogHeader& header, const std::vector<FdRecord>& fds, const ReduceOptions& options);
+  void add(const Call& call);
+  void add(const CallSum& sum);
+  NodeCalls finish(const std::optional<LogEnd>& end);
+
+ private:
+  struct ProcessState {
+    int64_t last_ns = 0;     // of its last completed call
+    int64_t started_ns = 0;  // of its fork or exec; 0: it was there before
+  };
+  struct FastKey {  // cheaper than ErrorKey: EAGAIN comes a thousand times a second
+    CallKind kind;
+    int32_t number;
+    int error;
+    bool socket;
+    auto operator<=>(const FastKey&) const = default;
+  };
+
+  int64_t ours(int64_t t_ns) const { return t_ns - options_.offset_ns; }
+  bool in_range(int64_t t_ns) const { return ours(t_ns) >= options_.since_ns && ours(t_ns) <= options_.until_ns; }
+  bool is_application(const Call& call) const { return !fuse_.count(call.process); }
+  bool is_serving(int32_t process) const { return storage_.count(process) || to_client_.count(process); }
+  void see_process(const Call& call);
+  void add_gap(int32_t process, int64_t from_ns, int64_t until_ns);
+  void on_exit(const Call& call);
+  void on_signal(const Call& call);
+  void on_server_call(const Call& call, const FdRecord* target);
+  void on_client_call(const Call& call, const FdRecord* target);
+  void on_link(const Call& call, const FdRecord& target);
+  void on_application(const Call& call, const FdRecord* target);
+  void count_error(const Call& call, const FdRecord* target, const std::string& name);
+  std::string name_of_target(const Call& call, const FdRecord* target) const;
+  bool in_start_up(const Call& call) const;
+  const Surroundings::Peer* peer_at(const std::string& endpoint);
+
+  const Surroundings& around_;
+  int64_t start_ns_;
+  ReduceOptions options_;
+  FdMap fds_;
+  NodeCalls out_;
+  PieceReader pieces_;
+  LinkTracker links_;
+  std::set<int32_t> storage_, to_client_, fuse_;  // processes that have such a descriptor
+  std::map<int32_t, ProcessState> processes_;
+  std::map<FastKey, ErrorCount> errors_;
+  std::map<std::string, const Surroundings::Peer*> peers_;  // by endpoint
+  int64_t last_ns_ = 0;
+};
+
+Reducer::Reducer(const LogHeader& header, const std::vector<FdRecord>& fds, const ReduceOptions& options)
+    : around_(header.around),
+      start_ns_(std::clamp(header.start_ns, int64_t{0}, kFarTime)),
+      options_(options),
+      fds_(fds) {
+  out_.name = header.node;
+  out_.server = options.server.value_or(header.around.server);
+  out_.sums = header.sums;
+  out_.wanted = header.calls;
+  options_.offset_ns = std::clamp(options.offset_ns, -kLargestOffset, kLargestOffset);
+  out_.start_ns = ours(start_ns_);
+  for (const FdRecord& record : fds) {
+    if (record.fd_class == FdClass::storage) storage_.insert(record.process);
+    if (record.fd_class == FdClass::to_client) to_client_.insert(record.process);
+    if (record.fd_class == FdClass::fuse) fuse_.insert(record.process);
+  }
+}
+
+void Reducer::add(const Call& call) {
+  const bool damaged =
+      call.start_ns < 0 || call.start_ns > kFarTime || call.duration_ns < kUnfinished || call.duration_ns > kLongest;
+  if (damaged || !in_range(call.end_ns())) return;
+  ++out_.calls;
+  last_ns_ = std::max(last_ns_, call.end_ns());
+  if (call.kind == CallKind::signal) return on_signal(call);
+  if (call.kind == CallKind::exit) return on_exit(call);
+  see_process(call);
+  const FdRecord* target = target_of(call, fds_);
+  if (out_.server)
+    on_server_call(call, target);
+  else
+    on_client_call(call, target);
+}
+
+void Reducer::see_process(const Call& call) {
+  auto found = processes_.find(call.process);
+  if (found == processes_.end()) {
+    if (processes_.size() >= kMostProcesses) return;
+    found = processes_.emplace(call.process, ProcessState{}).first;
+    if (call.start_ns > start_ns_ + kBeginning && begins_process(call)) found->second.started_ns = call.start_ns;
+  }
+  ProcessState& state = found->second;
+  if (is_exec(call) && call.finished() && call.result == 0) state.started_ns = call.end_ns();
+  if (!call.finished()) return;
+  if (state.last_ns != 0 && call.end_ns() - state.last_ns >= kNotable)
+    add_gap(call.process, state.last_ns, call.end_ns());
+  state.last_ns = std::max(state.last_ns, call.end_ns());
+}
+
+void Reducer::add_gap(int32_t process, int64_t from_ns, int64_t until_ns) {
+  // A manager beside the data daemons may sleep as long as it likes, so those with storage decide where there are any.
+  const bool serves = storage_.empty() ? to_client_.count(process) > 0 : storage_.count(process) > 0;
+  if (out_.server && serves && out_.gaps.size() < kMostOther)
+    out_.gaps.push_back({process, ours(from_ns), ours(until_ns)});
+}
+
+void Reducer::on_signal(const Call& call) {
+  const bool notable = std::find(std::begin(kSignals), std::end(kSignals), call.number) != std::end(kSignals);
+  if (out_.server && notable && out_.signals.size() < kMostOther)
+    out_.signals.push_back({ours(call.start_ns), call.process, call.number, static_cast<int64_t>(call.args[1])});
+}
+
+void Reducer::on_exit(const Call& call) {
+  if (call.number != 1) return;  // a thread's
+  auto found = processes_.find(call.process);
+  const bool there = found == processes_.end() || found->second.started_ns == 0;
+  if (found != processes_.end()) processes_.erase(found);  // its number may be used again
+  if (!out_.server || out_.ends.size() >= kMostOther) return;
+  out_.ends.push_back(
+      {ours(call.end_ns()), call.process, static_cast<int>(call.result), is_serving(call.process), there});
+}
+
+void Reducer::on_server_call(const Call& call, const FdRecord* target) {
+  if (call.failed()) return count_error(call, target, name_of_target(call, target));
+  const Transfer transfer = transfer_of(call);
+  if (!target || !call.finished() || transfer == Transfer::none) return;
+  const int64_t second = ours(call.end_ns()) / kNsPerSecond;
+  if (target->fd_class == FdClass::storage && transfer != Transfer::sync) {
+    const CallTime which = transfer == Transfer::read ? CallTime::dread : CallTime::dwrite;
+    add_time(out_.times[static_cast<size_t>(which)], second, 1, static_cast<double>(call.duration_ns));
+  }
+  if (target->fd_class != FdClass::to_client || transfer != Transfer::read || only_peeks(call)) return;
+  const EndedPieces ended = pieces_.add(call, target->fd);
+  for (size_t i = 0; i < ended.count; ++i)
+    add_time(out_.times[static_cast<size_t>(CallTime::nsread)], ours(ended.piece[i].until_ns) / kNsPerSecond, 1,
+             static_cast<double>(ended.piece[i].until_ns - ended.piece[i].from_ns));
+}
+
+void Reducer::on_client_call(const Call& call, const FdRecord* target) {
+  if (target && target->fd_class == FdClass::to_server)
+    on_link(call, *target);
+  else if (is_application(call))
+    on_application(call, target);
+}
+
+// Looking an address up means parsing it, and there are a few addresses and millions of calls.
+const Surroundings::Peer* Reducer::peer_at(const std::string& endpoint) {
+  auto found = peers_.find(endpoint);
+  if (found != peers_.end()) return found->second;
+  const Surroundings::Peer* peer = around_.peer_at(endpoint);
+  if (peers_.size() < kMostOther) peers_[endpoint] = peer;
+  return peer;
+}
+
+void Reducer::on_link(const Call& call, const FdRecord& target) {
+  const Surroundings::Peer* peer = peer_at(target.peer);
+  if (!peer || peer->kind != NodeKind::server || !call.finished()) return;
+  const int64_t t_ns = ours(call.end_ns());
+  const int error = call.errno_value();
+  if (is_connection_error(error)) return links_.failed(peer->node, target.peer, error, t_ns);
+  const Transfer transfer = transfer_of(call);
+  if (transfer == Transfer::write && call.result > 0) return links_.wrote(peer->node, target.peer, t_ns);
+  if (transfer != Transfer::read || only_peeks(call)) return;
+  if (call.result > 0) links_.read(peer->node, target.peer, t_ns);
+  if (call.result == 0 && bytes_asked(call) != 0) links_.failed(peer->node, target.peer, 0, t_ns);
+  const EndedPieces ended = pieces_.add(call, target.fd);
+  for (size_t i = 0; i < ended.count; ++i)
+    add_time(out_.reads_from[peer->node], ours(ended.piece[i].until_ns) / kNsPerSecond, 1,
+             static_cast<double>(ended.piece[i].until_ns - ended.piece[i].from_ns));
+}
+
+// Files of the mount are not marked as such. What is left out is surely not there: the machine's own folders and files
+// on its own disks (a parallel file system has no block device at its client).
+bool may_be_mounted(const FdRecord* target, const std::string& name) {
+  if (target && target->device >> kMinorBits != 0) return false;
+  return std::none_of(std::begin(kSystemFolders), std::end(kSystemFolders),
+                      [&](std::string_view folder) { return name.starts_with(folder); });
+}
+
+void Reducer::on_application(const Call& call, const FdRecord* target) {
+  const bool by_path = call.kind == CallKind::call && path_argument(call.number) >= 0 && !is_exec(call);
+  const bool on_file =
+      target && target->fd_class == FdClass::other && (target->kind == FdKind::file || target->kind == FdKind::folder);
+  if (!by_path && !on_file) return;
+  const bool slow = !call.finished() || call.duration_ns >= kNotable;
+  if (!slow && !call.failed()) return;
+  const std::string name = name_of_target(call, target);
+  if (!may_be_mounted(by_path ? nullptr : target, name)) return;
+  if (call.failed()) count_error(call, target, name);
+  std::vector<AppCall>& list = slow ? out_.slow : out_.failed;
+  if (list.size() >= kMostAppCalls) return;
+  list.push_back({label_of(call), name, ours(call.start_ns), call.finished() ? ours(call.end_ns()) : 0, call.finished(),
+                  call.errno_value(), call.thread});
+}
+
+bool Reducer::in_start_up(const Call& call) const {
+  auto found = processes_.find(call.process);
+  return found != processes_.end() && found->second.started_ns != 0 &&
+         call.start_ns - found->second.started_ns < kStartUp;
+}
+
+std::string Reducer::name_of_target(const Call& call, const FdRecord* target) const {
+  if (const FdRecord* path = fds_.failed_path(call.sequence)) return path->name;
+  if (!target) return "";
+  return target->name.empty() ? target->peer : target->name;
+}
+
+void Reducer::count_error(const Call& call, const FdRecord* target, const std::string& name) {
+  if (out_.server && in_start_up(call)) {
+    ++out_.startup_errors;
+    return;
+  }
+  const FastKey key{call.kind, call.number, call.errno_value(), on_socket(call, target)};
+  auto found = errors_.find(key);
+  if (found == errors_.end()) {
+    if (errors_.size() >= kMostPairs) return;
+    found = errors_.emplace(key, ErrorCount{}).first;
+  }
+  const int64_t t_ns = ours(call.end_ns());
+  add_error(1, t_ns, t_ns, found->second);
+  if (found->second.examples.size() >= kMostExamples) return;
+  const FdRecord* path = fds_.failed_path(call.sequence);
+  const FdRecord* about = path ? path : target;
+  found->second.examples.push_back({t_ns, name, about ? about->fd_class : FdClass::other, call.thread});
+}
+
+// Sums know neither process nor file: a server's are all its daemons', a client's are everybody's there.
+void Reducer::add(const CallSum& sum) {
+  if (sum.second < 0 || sum.second > kFarTime / kNsPerSecond) return;
+  const int64_t start_ns = sum.second * kNsPerSecond;
+  if (!in_range(start_ns)) return;
+  out_.calls += static_cast<int64_t>(std::min(sum.count, uint64_t{1} << 32));
+  last_ns_ = std::max(last_ns_, start_ns + kNsPerSecond);
+  const Syscall* known = find_syscall(sum.number);
+  const Transfer transfer = known ? known->transfer : Transfer::none;
+  const int64_t second = ours(start_ns) / kNsPerSecond;
+  if (out_.server && sum.fd_class == FdClass::storage && (transfer == Transfer::read || transfer == Transfer::write)) {
+    const CallTime which = transfer == Transfer::read ? CallTime::dread : CallTime::dwrite;
+    add_time(out_.times[static_cast<size_t>(which)], second, sum.count, static_cast<double>(sum.sum_ns));
+  }
+  const bool socket = sum.fd_class == FdClass::to_client || sum.fd_class == FdClass::to_server ||
+                      (known && known->family == Family::network);
+  if (!out_.server && (socket || sum.fd_class == FdClass::fuse)) return;
+  for (const auto& [error, count] : sum.errors) {
+    const FastKey key{CallKind::call, sum.number, error, socket};
+    if (count > 0 && (errors_.count(key) || errors_.size() < kMostPairs))
+      add_error(count, ours(start_ns), ours(start_ns) + kNsPerSecond - 1, errors_[key]);
+  }
+}
+
+NodeCalls Reducer::finish(const std::optional<LogEnd>& end) {
+  const int64_t last = end && end->end_ns > 0 && end->end_ns < kFarTime ? end->end_ns : std::max(last_ns_, start_ns_);
+  out_.end_ns = std::min(ours(last), options_.until_ns);
+  out_.start_ns = std::max(out_.start_ns, options_.since_ns);
+  out_.cut = !end;
+  if (end) out_.lost = end->lost;
+  if (end) out_.unseen = end->unseen;
+  for (const auto& [process, state] : processes_)
+    if (state.last_ns != 0 && out_.end_ns - ours(state.last_ns) >= kNotable)
+      add_gap(process, state.last_ns, out_.end_ns + options_.offset_ns);
+  std::sort(out_.gaps.begin(), out_.gaps.end(), [](const CallGap& a, const CallGap& b) {
+    return std::pair(a.from_ns, a.process) < std::pair(b.from_ns, b.process);
+  });
+  for (AppCall& call : out_.slow)
+    if (!call.finished) call.end_ns = std::max(call.start_ns, out_.end_ns);
+  for (auto& [key, count] : errors_) {
+    Call call;
+    call.kind = key.kind;
+    call.number = key.number;
+    out_.errors[{label_of(call), key.error, key.socket}] = std::move(count);
+  }
+  links_.finish(out_.end_ns, out_);
+  return std::move(out_);
+}
+
+}  // namespace
+
+std::string label_of(const Call& call) {
+  if (call.kind == CallKind::call) return syscall_name(call.number);
+  if (const AsyncOp* op = find_async(call)) return std::string(op->name);
+  return cat(call.kind == CallKind::aio ? "aio_" : "uring_", call.number);
+}
+
+Transfer transfer_of(const Call& call) {
+  if (call.kind == CallKind::call) {
+    const Syscall* known = find_syscall(call.number);
+    return known ? known->transfer : Transfer::none;
+  }
+  const AsyncOp* op = find_async(call);
+  return op ? op->transfer : Transfer::none;
+}
+
+Result<NodeCalls> reduce_log(CallLogReader& log, const ReduceOptions& options) {
+  Reducer reducer(log.header(), log.fds(), options);
+  auto take = [&](const auto& each) {
+    reducer.add(each);
+    return true;
+  };
+  if (log.header().sums) {
+    RETURN_IF_ERROR(log.each_sum([&](const CallSum& sum) { return take(sum); }));
+  } else {
+    RETURN_IF_ERROR(log.each_call([&](const Call& call) { return take(call); }));
+  }
+  NodeCalls out = reducer.finish(log.end());
+  out.notes = log.notes();
+  return out;
+}
+
+}  // namespace culprit

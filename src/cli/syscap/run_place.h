@@ -1,0 +1,42 @@
+// Where a capture writes: a run of its own, or the one that `culprit record` is writing just now, so that metrics and
+// system calls of the same time are in one run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "calls/call_log.h"
+#include "store/run_writer.h"
+
+namespace culprit {
+
+class RunPlace {
+ public:
+  // `manifest` is for a run of our own. A run that is closed is refused, and so is one that has logs of these nodes.
+  static Result<RunPlace> open(const std::string& out, Manifest manifest, const std::vector<std::string>& nodes);
+
+  bool joined() const { return !writer_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  Manifest* manifest() { return writer_ ? &writer_->manifest() : nullptr; }  // nullptr: it is somebody else's
+  std::string stem(const std::string& node) const { return log_stem(folder_, node); }
+
+  // A sentence into the run's events; what cannot be said is not worth ending a capture for.
+  void tell(const std::string& text);
+  // The run is closed if it is ours. Returns its path as it is named now.
+  Result<std::string> close();
+  // Takes back what was written: the run, or the logs in somebody else's.
+  void discard();
+
+ private:
+  RunPlace() = default;
+
+  std::string out_;
+  std::string folder_;  // when it was opened: a recorder renames its run at the end
+  std::vector<std::string> nodes_;
+  std::optional<RunWriter> writer_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace culprit

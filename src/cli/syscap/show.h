@@ -1,0 +1,11 @@
+// `culprit syscap show`: what a capture saw, as text, as a table or for other tools.
+#pragma once
+
+#include "cli/command.h"
+
+namespace culprit {
+
+// args.positionals: "show", then a run or one .sclog.
+Result<int> show_calls(const Args& args);
+
+}  // namespace culprit

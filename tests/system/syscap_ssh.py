@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""A real sshd on loopback: the calls of a server behind ssh arrive here with their classes, a capture that is killed leaves
+nothing there, and what goes wrong is said."""
+import os
+import signal
+import sys
+import time
+
+from record_common import Bench, check, skip, wait_for
+from record_ssh import start_sshd
+from syscap_common import TracedServer, events_of, logs_of, wait_for_log
+
+
+def write_cluster(bench, name, reach, server, storage):
+    path = bench.path(name)
+    with open(path, "w") as text:
+        text.write('name = "far"\n[[server]]\nname = "far"\nreach = "%s"\ndaemons = ["%s"]\nstorage = ["%s"]\n'
+                   % (reach, server, storage))
+    return path
+
+
+def captured(bench, server, cluster):
+    run = bench.path("ssh.run")
+    done = bench.run("syscap", "--cluster", cluster, "--for", "3s", "--quiet", "--out", run)
+    check(done.returncode == 0, done.stderr)
+    check([os.path.basename(log) for log in logs_of(run)] == ["far.sclog"], "logs: %s" % logs_of(run))
+    events = [e for e in events_of(bench, run) if e.kind == "call"]
+    check(events and {e.process for e in events} == {server.pid}, "processes: %s" % {e.process for e in events})
+    for name in ("pread64", "pwrite64"):
+        own = [e for e in events if e.name == name]
+        check(own and all(e.fd_class == "storage" and "/brick" in e.target for e in own), "%s: %s" % (name, own[:2]))
+    wrong = [e for e in events if e.name in ("sendto", "recvfrom") and e.fd_class not in ("other", "")]
+    check(not wrong, "a socket pair is no traffic of the file system: %s" % wrong[:1])
+    server.check_well("captured through ssh")
+    print("%d calls came through ssh" % len(events))
+
+
+def killed(bench, server, cluster):
+    """stdin of the far end closes: it detaches and ends by itself."""
+    run = bench.path("killed.run")
+    tracer = bench.start("syscap", "--cluster", cluster, "--quiet", "--out", run)
+    wait_for_log(bench, run, tracer)
+    time.sleep(1)
+    os.kill(tracer.pid, signal.SIGKILL)
+    tracer.wait(10)
+    wait_for(lambda: not far_ends(), 15, "culprit-node is still there")
+    server.check_well("the capture through ssh was killed")
+    check(len(events_of(bench, run)) > 100, "nothing of a killed capture can be read")
+    print("a killed capture leaves nothing running, and its log")
+
+
+def far_ends():
+    """Processes that capture for us, by their command lines."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as text:
+                words = text.read().split(b"\0")
+        except OSError:  # it has just ended
+            continue
+        if b"culprit-node" in words[0] and b"syscap" in words:
+            found.append(int(pid))
+    return found
+
+
+def refused(bench):
+    nobody = write_cluster(bench, "nobody.toml", "ssh:nobody-here@127.0.0.1:1", "traced_server", "/")
+    done = bench.run("syscap", "--cluster", nobody, "--for", "1s", "--out", bench.path("no.run"))
+    check(done.returncode == 1 and "far" in done.stderr and "hint:" in done.stderr, "an ssh that fails: " + done.stderr)
+
+
+def main():
+    if os.geteuid() != 0:
+        skip("sshd needs root")
+    with Bench(memory=True) as bench:
+        reach = start_sshd(bench)
+        bricks = bench.path("bricks")
+        server = TracedServer(bench, bricks)
+        cluster = write_cluster(bench, "cluster.toml", reach, "traced_server", bricks)
+        captured(bench, server, cluster)
+        killed(bench, server, cluster)
+        refused(bench)
+        server.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

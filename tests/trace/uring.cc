@@ -1,0 +1,92 @@
+// io_uring by its raw calls, one request at a time: the completion carries the number that the program gave the
+// request.
+#include <linux/io_uring.h>
+
+#include "expect.h"
+
+namespace {
+
+class Uring {
+ public:
+  // False where the kernel has none or does not allow it.
+  bool open() {
+    io_uring_params params{};
+    fd_ = CALL(io_uring_setup, 4, &params);
+    if (fd_ < 0) return false;
+    submissions_ = map(params.sq_off.array + params.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
+    completions_ = map(params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe), IORING_OFF_CQ_RING);
+    entries_ = reinterpret_cast<io_uring_sqe*>(map(params.sq_entries * sizeof(io_uring_sqe), IORING_OFF_SQES));
+    sq_ = params.sq_off;
+    cq_ = params.cq_off;
+    return true;
+  }
+
+  // Submits it, waits for its completion and tells of it.
+  void run(const io_uring_sqe& wanted) {
+    unsigned tail = *word(submissions_, sq_.tail);
+    unsigned slot = tail & *word(submissions_, sq_.ring_mask);
+    entries_[slot] = wanted;
+    word(submissions_, sq_.array)[slot] = slot;
+    __atomic_store_n(word(submissions_, sq_.tail), tail + 1, __ATOMIC_RELEASE);
+    CALL(io_uring_enter, fd_, 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
+    unsigned head = *word(completions_, cq_.head);
+    if (head == __atomic_load_n(word(completions_, cq_.tail), __ATOMIC_ACQUIRE)) trace::die("uring: no completion");
+    const io_uring_cqe* all = reinterpret_cast<const io_uring_cqe*>(completions_ + cq_.cqes);
+    note(wanted, all[head & *word(completions_, cq_.ring_mask)]);
+    __atomic_store_n(word(completions_, cq_.head), head + 1, __ATOMIC_RELEASE);
+  }
+
+  void close() { CALL(close, fd_); }
+
+ private:
+  char* map(size_t bytes, long what) {
+    long at = trace::raw(SYS_mmap, 0, trace::reg(bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, what);
+    if (at < 0 && at > -4096) trace::die("uring: the ring cannot be mapped");
+    return reinterpret_cast<char*>(at);
+  }
+  static unsigned* word(char* ring, unsigned offset) { return reinterpret_cast<unsigned*>(ring + offset); }
+  static void note(const io_uring_sqe& wanted, const io_uring_cqe& done) {
+    trace::Line line;
+    line.add("URING %10ld %d %d %016llx = %20d", trace::thread_id(), wanted.opcode, wanted.fd, done.user_data,
+             done.res);
+    line.end();
+  }
+
+  long fd_ = -1;
+  char* submissions_ = nullptr;
+  char* completions_ = nullptr;
+  io_uring_sqe* entries_ = nullptr;
+  io_sqring_offsets sq_{};
+  io_cqring_offsets cq_{};
+};
+
+io_uring_sqe request(int opcode, long fd, void* buffer, unsigned bytes, unsigned long offset, unsigned long data) {
+  io_uring_sqe made{};
+  made.opcode = static_cast<__u8>(opcode);
+  made.fd = static_cast<__s32>(fd);
+  made.addr = reinterpret_cast<__u64>(buffer);
+  made.len = bytes;
+  made.off = offset;
+  made.user_data = data;
+  return made;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  trace::begin(argc, argv);
+  static char text[4096];
+  long fd = CALL(openat, AT_FDCWD, "uring", O_RDWR | O_CREAT | O_TRUNC, 0600);
+  Uring ring;
+  if (!ring.open()) return trace::finish();
+  ring.run(request(IORING_OP_NOP, -1, nullptr, 0, 0, 0x1001));
+  ring.run(request(IORING_OP_WRITE, fd, text, 4096, 0, 0x1002));
+  ring.run(request(IORING_OP_WRITE, fd, text, 100, 1UL << 32, 0x1003));
+  ring.run(request(IORING_OP_READ, fd, text, 4096, (1UL << 32) - 50, 0x1004));  // short: 150
+  ring.run(request(IORING_OP_FSYNC, fd, nullptr, 0, 0, 0x1005));
+  ring.run(request(IORING_OP_READ, 77, text, 10, 0, 0x1006));  // EBADF
+  CALL(ftruncate, fd, 0);
+  ring.close();
+  CALL(close, fd);
+  return trace::finish();
+}
