@@ -29,10 +29,19 @@ constexpr std::string_view kEnding = ".sclog";
 struct Files {
   Fd calls, fds;
   std::string stem;
+  off_t calls_size = 0, fds_size = 0;
 
-  Status append(LogFile file, std::string_view bytes) const {
+  // All of it or nothing: half a block would hide the end that comes after it.
+  Status append(LogFile file, std::string_view bytes) {
     bool is_calls = file == LogFile::calls;
-    return write_all(is_calls ? calls.get() : fds.get(), bytes, cat(stem, is_calls ? ".sclog" : ".fdlog"));
+    int fd = is_calls ? calls.get() : fds.get();
+    off_t& size = is_calls ? calls_size : fds_size;
+    Status written = write_all(fd, bytes, cat(stem, is_calls ? ".sclog" : ".fdlog"));
+    if (written)
+      size += static_cast<off_t>(bytes.size());
+    else
+      static_cast<void>(::ftruncate(fd, size) == 0);
+    return written;
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <system_error>
 
@@ -54,6 +55,7 @@ std::string show_pointer(const Shown& arg) {
 }
 std::string show_fd(const Shown& arg) {
   int32_t fd = static_cast<int32_t>(arg.value());
+  if (arg.call.errno_value() == EBADF) return cat(fd);
   return cat(fd, annotation(arg.fds, arg.call.process, fd, arg.call.start_ns, arg.options));
 }
 std::string show_dirfd(const Shown& arg) {
@@ -123,8 +125,7 @@ std::string arguments_text(const Call& call, const FdMap& fds, const TextOptions
 
 std::string value_text(const Call& call, const FdMap& fds, const TextOptions& options) {
   const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
-  if (known && known->returns_fd)
-    return cat(call.result, annotation(fds, call.process, call.result, call.end_ns(), options));
+  if (int32_t fd = made_fd(call); fd >= 0) return cat(fd, annotation(fds, call.process, fd, call.end_ns(), options));
   if (known && std::ranges::count(kAddressResults, call.number) > 0)
     return hex_number(static_cast<uint64_t>(call.result));
   return cat(call.result);
@@ -153,10 +154,8 @@ std::string exit_text(const Call& call) {
 }
 
 std::string request_text(const Call& call, const FdMap& fds, const TextOptions& options) {
-  std::string where = cat(static_cast<int32_t>(call.args[0]),
-                          annotation(fds, call.process, static_cast<int32_t>(call.args[0]), call.start_ns, options));
-  return cat(kind_name(call.kind), ": ", request_name(call.kind, call.number), "(", where, ", ", call.args[1], ", ",
-             static_cast<int64_t>(call.args[2]), ")", result_text(call, fds, options));
+  return cat(kind_name(call.kind), ": ", request_name(call.kind, call.number), "(", show_fd({call, fds, options, 0}),
+             ", ", call.args[1], ", ", static_cast<int64_t>(call.args[2]), ")", result_text(call, fds, options));
 }
 
 std::string class_text(const Call& call, const FdMap& fds) {
@@ -173,8 +172,10 @@ std::string endpoints(const FdRecord& record) {
 
 std::string socket_name(const FdRecord& record) {
   if (record.protocol.empty()) return cat("socket:[", record.inode, "]");
-  std::string name = record.name.empty() ? "" : cat(",\"", record.name, "\"");
-  return cat(record.protocol, ":[", endpoints(record), name, "]");
+  bool named = !record.name.empty() && !record.name.starts_with("socket:[");  // the number is there anyway
+  bool six = record.local.starts_with('[') || record.peer.starts_with('[');
+  return cat(record.protocol, six ? "v6" : "", ":[", endpoints(record), named ? cat(",\"", record.name, "\"") : "",
+             "]");
 }
 
 }  // namespace
@@ -193,12 +194,7 @@ std::string record_name(const Call& call) {
 
 RecordTarget record_target(const Call& call, const FdMap& fds) {
   if (call.kind == CallKind::signal || call.kind == CallKind::exit) return {};
-  const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
-  bool made = known && known->returns_fd && call.finished() && call.result >= 0;
-  if (made && call.result <= std::numeric_limits<int32_t>::max()) {
-    int32_t fd = static_cast<int32_t>(call.result);
-    return {fd, fds.find(call.process, fd, call.end_ns())};
-  }
+  if (int32_t fd = made_fd(call); fd >= 0) return {fd, fds.find(call.process, fd, call.end_ns())};
   const FdRecord* path = call.failed() ? fds.failed_path(call.sequence) : nullptr;
   return {fd_of(call), path ? path : target_of(call, fds)};
 }

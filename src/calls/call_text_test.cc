@@ -125,10 +125,16 @@ TEST(FdText, OfSockets) {
   EXPECT_EQ(fd_text(record), "<socket:[12]>");
   record.protocol = "TCP";
   EXPECT_EQ(fd_text(record), "<TCP:[12]>");
+  record.name = "socket:[12]";
+  EXPECT_EQ(fd_text(record), "<TCP:[12]>");
+  record.name = "";
   record.local = "10.0.0.1:49152";
   record.peer = "10.0.0.7:1023";
   EXPECT_EQ(fd_text(record), "<TCP:[10.0.0.1:49152->10.0.0.7:1023]>");
   EXPECT_EQ(target_name(record), "TCP:[10.0.0.1:49152->10.0.0.7:1023]");
+  record.local = "[::1]:80";
+  record.peer = "";
+  EXPECT_EQ(fd_text(record), "<TCPv6:[[::1]:80]>");
 }
 
 TEST(Escapes, GoBothWays) {

@@ -101,6 +101,11 @@ const Surroundings::Peer* Surroundings::peer_at(std::string_view endpoint) const
   return nullptr;
 }
 
+std::string path_in(const std::string& folder, std::string path) {
+  if (path.empty() || path.front() == '/' || !folder.starts_with('/')) return path;
+  return cat(folder, folder.ends_with('/') ? "" : "/", path);
+}
+
 FdClass classify(const FdRecord& record, const Surroundings& around) {
   if (record.kind == FdKind::socket) return class_of_socket(record, around);
   if (record.name == "/dev/fuse") return FdClass::fuse;

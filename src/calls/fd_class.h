@@ -39,6 +39,9 @@ Endpoint parse_endpoint(std::string_view text);
 // A socket whose local port is a data port (on a server) is to_client; one whose peer's port is a data port is
 // to_server (with addresses known: and the peer is a server). A file or folder below `storage` (or on `devices`) is
 // storage.
+// A path as a program gave it, relative to this folder unless it begins at the root.
+std::string path_in(const std::string& folder, std::string path);
+
 FdClass classify(const FdRecord& record, const Surroundings& around);
 
 }  // namespace culprit

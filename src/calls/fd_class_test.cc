@@ -118,5 +118,14 @@ TEST(Classify, Fuse) {
   EXPECT_STREQ(name_of(FdClass::to_client), "to-client");
 }
 
+TEST(PathIn, CompletesWhatIsRelative) {
+  EXPECT_EQ(path_in("/d", "f"), "/d/f");
+  EXPECT_EQ(path_in("/", "f"), "/f");
+  EXPECT_EQ(path_in("/d", "/f"), "/f");
+  EXPECT_EQ(path_in("/d", ""), "");
+  EXPECT_EQ(path_in("", "f"), "f");
+  EXPECT_EQ(path_in("pipe:[7]", "f"), "f");
+}
+
 }  // namespace
 }  // namespace culprit

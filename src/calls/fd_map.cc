@@ -1,7 +1,11 @@
 #include "calls/fd_map.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "calls/syscalls.h"
@@ -64,7 +68,16 @@ int32_t fd_of(const Call& call) {
   return fd < 0 ? -1 : fd;
 }
 
+int32_t made_fd(const Call& call) {
+  constexpr int kFcntl = 72;
+  const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
+  if (!known || !call.finished() || call.result < 0 || call.result > std::numeric_limits<int32_t>::max()) return -1;
+  bool copies = call.number == kFcntl && (call.args[1] == F_DUPFD || call.args[1] == F_DUPFD_CLOEXEC);
+  return known->returns_fd || copies ? static_cast<int32_t>(call.result) : -1;
+}
+
 const FdRecord* target_of(const Call& call, const FdMap& fds) {
+  if (call.errno_value() == EBADF) return nullptr;
   return fds.find(call.process, fd_of(call), call.start_ns);
 }
 

@@ -36,7 +36,10 @@ class FdMap {
 
 // The descriptor that a call works on: its own, from its arguments (syscalls.h); -1 when it has none.
 int32_t fd_of(const Call& call);
-// What that descriptor is: at the call's start, because it may be closed and used again before a long call ends.
+// The descriptor that it made; -1 when it made none.
+int32_t made_fd(const Call& call);
+// What fd_of is: at the call's start, because it may be closed and used again before a long call ends. After EBADF
+// nothing: the log does not say when a descriptor was closed, and what it was once is not what failed.
 const FdRecord* target_of(const Call& call, const FdMap& fds);
 
 }  // namespace culprit

@@ -1,7 +1,10 @@
 #include "calls/fd_map.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+
+#include <cerrno>
 
 namespace culprit {
 namespace {
@@ -98,6 +101,37 @@ TEST(TargetOf, IsWhatTheDescriptorWasWhenTheCallBegan) {
   call.duration_ns = 100;
   ASSERT_NE(target_of(call, map), nullptr);
   EXPECT_EQ(target_of(call, map)->name, "before");
+}
+
+TEST(TargetOf, IsNothingWhenTheDescriptorIsNotOpen) {
+  FdMap map({record(10, 1, 7, "closed long ago")});
+  Call call;
+  call.number = SYS_write;
+  call.process = 1;
+  call.args[0] = 7;
+  call.start_ns = 19;
+  call.result = -EBADF;
+  EXPECT_EQ(target_of(call, map), nullptr);
+  call.result = -EIO;
+  EXPECT_NE(target_of(call, map), nullptr);
+}
+
+TEST(MadeFd, AlsoByFcntl) {
+  Call call;
+  call.number = SYS_dup;
+  call.result = 9;
+  EXPECT_EQ(made_fd(call), 9);
+  call.number = SYS_fcntl;
+  call.args[1] = F_DUPFD_CLOEXEC;
+  EXPECT_EQ(made_fd(call), 9);
+  call.args[1] = F_GETFL;
+  EXPECT_EQ(made_fd(call), -1);
+  call.number = SYS_openat;
+  call.result = -ENOENT;
+  EXPECT_EQ(made_fd(call), -1);
+  call.result = 9;
+  call.duration_ns = kUnfinished;
+  EXPECT_EQ(made_fd(call), -1);
 }
 
 }  // namespace

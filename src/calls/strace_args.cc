@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "calls/call_text.h"
+#include "calls/fd_class.h"
 
 namespace culprit {
 
@@ -200,9 +201,9 @@ std::string strace_path(const Syscall& known, const StraceArgs& args) {
   if (!text.starts_with('"')) return "";
   size_t end = quote_end(text, 0);
   std::string path = unescape_name(text.substr(1, end - 1));
-  if (!path.starts_with('/') && at > 0 && known.args[at - 1] == Arg::dirfd) {
-    std::string folder = folder_of(args.list[at - 1]);
-    if (!folder.empty()) path = path.empty() ? folder : cat(folder == "/" ? "" : folder, "/", path);
+  if (int folder = folder_argument(known.number); folder >= 0) {
+    std::string name = folder_of(args.list[static_cast<size_t>(folder)]);
+    path = path.empty() ? name : path_in(name, std::move(path));
   }
   return path.substr(0, kMostFdText);
 }

@@ -69,6 +69,11 @@ int path_argument(int number) {
   return first_argument(number, {Arg::path});
 }
 
+int folder_argument(int number) {
+  int path = path_argument(number);
+  return path > 0 && find_syscall(number)->args[static_cast<size_t>(path) - 1] == Arg::dirfd ? path - 1 : -1;
+}
+
 int vector_bytes_argument(int number) {
   if (first_argument(number, {Arg::vector}) < 0) return -1;
   return argument_count(number) == 6 ? 4 : 5;  // preadv2 and pwritev2 have their flags in the sixth

@@ -174,6 +174,17 @@ std::string unix_text(const sockaddr_un& address, size_t length) {
 
 }  // namespace
 
+std::string ProcFds::folder(int fd, pid_t thread) {
+  if (fd >= 0) {
+    auto record = look_up(fd, thread);
+    return record && record->kind == FdKind::folder ? record->name : "";
+  }
+  if (fd != AT_FDCWD) return "";
+  char path[kMostName];
+  ssize_t n = ::readlink(cat("/proc/", thread, "/cwd").c_str(), path, sizeof path);
+  return n <= 0 ? "" : std::string(path, static_cast<size_t>(n));
+}
+
 uint32_t kept_flags(uint64_t open_flags) {
   constexpr uint32_t kOnlyOpening = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC;
   return (static_cast<uint32_t>(open_flags) & ~kOnlyOpening) | kLargeFile;

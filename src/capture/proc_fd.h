@@ -24,6 +24,8 @@ class ProcFds {
   // a leader that ended before its threads shows no descriptors. `flags`: when the caller knows them from open's
   // arguments, one file less has to be read.
   std::optional<FdRecord> look_up(int fd, pid_t thread, std::optional<uint32_t> flags = std::nullopt);
+  // The path of a folder that it has open, or works in (AT_FDCWD); "" when there is none.
+  std::string folder(int fd, pid_t thread);
 
  private:
   bool read_link(int fd, pid_t thread, std::string& link);

@@ -66,6 +66,13 @@ class LogSink : public CaptureSink {
   std::optional<Error> failure_;
 };
 
+class NoSink : public CaptureSink {
+ public:
+  void on_call(size_t, const Call&) override {}
+  void on_fd(size_t, FdRecord) override {}
+  void on_sum(size_t, const CallSum&) override {}
+};
+
 LogHeader make_header(const RecorderOptions& options, size_t node) {
   LogHeader header;
   const CaptureNode& captured = options.capture.nodes[node];
@@ -183,6 +190,7 @@ Result<RecorderOutcome> Recording::close(const std::string& stopped, const Captu
   outcome.command_status = report.command_status;
   outcome.duration_ns = monotonic_now_ns() - began_ns_;
   std::optional<Error> broken;
+  if (stopped == kFull && options_.make_room) options_.make_room();
   for (size_t node = 0; node < logs_.size(); ++node) {
     LogEnd end = make_end(node, stopped, report);
     Status closed = logs_[node].close(end);
@@ -205,12 +213,15 @@ Result<RecorderOutcome> Recording::close(const std::string& stopped, const Captu
 
 Result<RecorderOutcome> record_calls(const RecorderOptions& options, Backend& backend) {
   CHECK(options.open_log) << "nowhere to write to";
-  ASSIGN_OR_RETURN(std::vector<CallLogWriter> logs, open_logs(options));
-  Recording recording(options, backend, std::move(logs));
-  if (Status started = backend.start(options.capture); !started) {
-    static_cast<void>(recording.close("not started", {}));  // what went wrong before matters more
-    return std::move(started).error();
+  RETURN_IF_ERROR(backend.start(options.capture));
+  // Only now: a log begins when its capture does, and getting ready takes a moment.
+  Result<std::vector<CallLogWriter>> logs = open_logs(options);
+  if (!logs) {
+    NoSink nowhere;
+    static_cast<void>(backend.stop(nowhere));  // why there is no log matters more
+    return std::move(logs).error();
   }
+  Recording recording(options, backend, std::move(*logs));
   if (options.began) options.began();
   Result<std::string> stopped = recording.run();
   Result<CaptureReport> report = backend.stop(recording.sink());

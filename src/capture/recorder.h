@@ -26,6 +26,8 @@ struct RecorderOptions {
   std::function<Result<CallLogWriter>(size_t node, LogHeader header)> open_log;
   // Twice a second: calls so far, lost so far. May be empty.
   std::function<void(int64_t calls, int64_t lost)> progress;
+  // When the disk is full, before the ends are written: gives back what was set aside for them. May be empty.
+  std::function<void()> make_room;
   // Once, after the probes are in place and before anything is waited for. May be empty.
   std::function<void()> began;
 };

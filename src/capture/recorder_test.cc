@@ -198,6 +198,20 @@ TEST_F(RecorderTest, AFullDiskEndsItAndTheRestCanBeRead) {
   EXPECT_EQ(static_cast<int64_t>(found.size()), outcome->ends[0].calls);
 }
 
+TEST_F(RecorderTest, AFullDiskHasRoomForTheEnd) {
+  NullScript script;
+  script.events = many_calls();
+  ASSERT_TRUE(record(script));
+  room_ = written_[0][0].size() * 3 / 4;
+  written_.clear();
+  options_.make_room = [this] { room_ += 4096; };
+  ASSERT_TRUE(record(std::move(script)));
+  CallLogReader reader = read(0);
+  EXPECT_TRUE(reader.each_call([](const Call&) { return true; }));
+  ASSERT_TRUE(reader.end());
+  EXPECT_EQ(reader.end()->stopped, "disk full");
+}
+
 TEST_F(RecorderTest, AnotherFailureIsAnError) {
   full_errno_ = EIO;
   room_ = 0;

@@ -451,6 +451,10 @@ Status RunWriter::commit() {
   return state_->flush();
 }
 
+void RunWriter::make_room() {
+  state_->drop_reserve();
+}
+
 Manifest& RunWriter::manifest() {
   return state_->manifest;
 }

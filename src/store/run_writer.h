@@ -32,6 +32,8 @@ class RunWriter {
   // close() still works, because space for it was set aside.
   Status commit();
 
+  void make_room();  // gives back the space set aside for close(), for somebody who has to end a file of this run
+
   Manifest& manifest();             // nodes may be appended to its cluster at any time
   Status save_manifest();           // also a run that stays partial then has it as it is now
   int64_t size_bytes() const;       // of the directory, journal included, without the space set aside

@@ -145,7 +145,7 @@ def same_rest(told, event):
     if "slow" in extra and (event.duration_s or 0) < int(extra["slow"]) / 1e9 * 0.99:
         return "took %s" % event.duration_s
     wanted = extra.get("path", extra.get("target", ""))
-    if wanted not in event.target:
+    if wanted not in event.target or (extra.get("path") and not event.target.startswith("/")):
         return "target '%s'" % event.target
     return ""
 

@@ -25,6 +25,14 @@ void missing() {
   CALL(openat, AT_FDCWD, "", O_RDONLY);
 }
 
+void below_a_folder() {
+  CALL(mkdir, "folder", 0755);
+  long folder = CALL(openat, AT_FDCWD, "folder", O_RDONLY | O_DIRECTORY);
+  fails_on("/folder/nothing");
+  CALL(openat, folder, "nothing", O_RDONLY);
+  CALL(close, folder);
+}
+
 void wrong_kind() {
   fails_on("file/below");
   CALL(openat, AT_FDCWD, "file/below", O_RDONLY);  // ENOTDIR
@@ -75,6 +83,7 @@ int main(int argc, char** argv) {
   long fd = CALL(openat, AT_FDCWD, "file", O_WRONLY | O_CREAT, 0644);
   CALL(close, fd);
   missing();
+  below_a_folder();
   wrong_kind();
   endless();
   bad_arguments();

@@ -55,13 +55,14 @@ void fill_call_config(const CallSet& wanted, syscap_config& config) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     syscap_call_info& info = config.calls[i];
     info = {};
-    info.fd = info.second_fd = info.path = kSyscapNoArg;
+    info.fd = info.second_fd = info.path = info.folder = kSyscapNoArg;
     if (wanted[i]) info.flags = kSyscapWanted;
     const Syscall* call = find_syscall(static_cast<int>(i));
     if (!call) continue;
     info.fd = index_or_none(fd_argument(call->number));
     info.second_fd = second_fd(*call);
     info.path = index_or_none(path_argument(call->number));
+    info.folder = index_or_none(folder_argument(call->number));
     if (call->returns_fd) add_flag(info, kSyscapReturnsFd);
     fill_vector(*call, info);
   }

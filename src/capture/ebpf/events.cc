@@ -100,7 +100,7 @@ unsigned argument_mask(const syscap_call& record) {
   return known ? masks[static_cast<size_t>(record.number)] : 0x3f;
 }
 
-bool deliver_call(std::string_view bytes, const EventContext& context, CaptureSink& sink) {
+bool deliver_call(std::string_view bytes, EventContext& context, CaptureSink& sink) {
   syscap_call record;
   if (bytes.size() < sizeof record) return false;
   std::memcpy(&record, bytes.data(), sizeof record);
@@ -109,17 +109,38 @@ bool deliver_call(std::string_view bytes, const EventContext& context, CaptureSi
   return true;
 }
 
-bool deliver_fd(std::string_view bytes, const EventContext& context, CaptureSink& sink) {
+bool deliver_fd(std::string_view bytes, EventContext& context, CaptureSink& sink) {
   constexpr size_t kText = offsetof(syscap_fd, text);
   syscap_fd record;  // its text stays where it is
   if (bytes.size() < kText) return false;
   std::memcpy(&record, bytes.data(), kText);
   if (record.node >= context.nodes || record.text_bytes > bytes.size() - kText) return false;
-  sink.on_fd(record.node, make_fd_record(record, bytes.substr(kText, record.text_bytes), context.wall_offset_ns));
+  FdRecord out = make_fd_record(record, bytes.substr(kText, record.text_bytes), context.wall_offset_ns);
+  if (out.kind == FdKind::path)
+    out.name = context.folders.complete(out.process, record.fd, std::move(out.name));
+  else
+    context.folders.learn(out);
+  if (out.kind == FdKind::path || out.fd >= 0) sink.on_fd(record.node, std::move(out));
   return true;
 }
 
 }  // namespace
+
+void OpenFolders::learn(const FdRecord& record) {
+  constexpr size_t kMost = 100'000;  // then it begins anew: a path stays relative at worst
+  const std::pair key{record.process, record.fd};
+  if (record.kind != FdKind::folder) {
+    names_.erase(key);
+    return;
+  }
+  if (names_.size() >= kMost) names_.clear();
+  names_[key] = record.name;
+}
+
+std::string OpenFolders::complete(int32_t process, int32_t folder, std::string path) const {
+  auto found = names_.find({process, folder});
+  return found == names_.end() ? path : path_in(found->second, std::move(path));
+}
 
 Call make_call(const syscap_call& record, int64_t wall_offset_ns) {
   Call call;
@@ -144,6 +165,7 @@ FdRecord make_fd_record(const syscap_fd& record, std::string_view text, int64_t 
     out.kind = FdKind::path;
     out.sequence = record.sequence;
     out.name = first_string(text);
+    if (text.size() >= kSyscapMostUserPath) out.name += "...";
     return out;
   }
   out.fd = record.fd;
@@ -175,7 +197,7 @@ std::string path_of_components(std::string_view text, unsigned marks) {
   return path;
 }
 
-bool deliver_event(std::string_view bytes, const EventContext& context, CaptureSink& sink) {
+bool deliver_event(std::string_view bytes, EventContext& context, CaptureSink& sink) {
   __u16 type = 0;
   if (bytes.size() < sizeof type) return false;
   std::memcpy(&type, bytes.data(), sizeof type);

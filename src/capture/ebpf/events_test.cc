@@ -30,7 +30,9 @@ class Kept : public CaptureSink {
   std::vector<size_t> nodes;
 };
 
-const EventContext kContext{2, 1'000'000};
+EventContext context() {
+  return {2, 1'000'000};
+}
 
 template <class Record>
 std::string bytes_of(const Record& record, size_t size = sizeof(Record)) {
@@ -45,7 +47,8 @@ std::string bytes_with_text(syscap_fd record, const std::string& text) {
 
 FdRecord described(const syscap_fd& record, const std::string& text) {
   Kept kept;
-  EXPECT_TRUE(deliver_event(bytes_with_text(record, text), kContext, kept));
+  EventContext fresh = context();
+  EXPECT_TRUE(deliver_event(bytes_with_text(record, text), fresh, kept));
   return kept.fds.empty() ? FdRecord{} : kept.fds.front();
 }
 
@@ -62,7 +65,8 @@ TEST(Events, ACallKeepsEverything) {
   for (unsigned i = 0; i < 6; ++i) record.args[i] = ~__u64{i};  // pread64 has four
   record.result = -28;
   Kept kept;
-  ASSERT_TRUE(deliver_event(bytes_of(record), kContext, kept));
+  EventContext fresh = context();
+  ASSERT_TRUE(deliver_event(bytes_of(record), fresh, kept));
   ASSERT_EQ(kept.calls.size(), 1U);
   const Call& call = kept.calls.front();
   EXPECT_EQ(kept.nodes.front(), 1U);
@@ -104,18 +108,19 @@ TEST(Events, ACompletionKeepsItsArguments) {
 
 TEST(Events, WhatIsNotARecordIsRefused) {
   Kept kept;
+  EventContext fresh = context();
   syscap_call call{};
-  EXPECT_FALSE(deliver_event("", kContext, kept));
-  EXPECT_FALSE(deliver_event("x", kContext, kept));
-  EXPECT_FALSE(deliver_event(bytes_of(call, 95), kContext, kept));
+  EXPECT_FALSE(deliver_event("", fresh, kept));
+  EXPECT_FALSE(deliver_event("x", fresh, kept));
+  EXPECT_FALSE(deliver_event(bytes_of(call, 95), fresh, kept));
   call.type = 77;
-  EXPECT_FALSE(deliver_event(bytes_of(call), kContext, kept));
+  EXPECT_FALSE(deliver_event(bytes_of(call), fresh, kept));
   call.type = kSyscapCall;
   call.node = 2;
-  EXPECT_FALSE(deliver_event(bytes_of(call), kContext, kept));
+  EXPECT_FALSE(deliver_event(bytes_of(call), fresh, kept));
   std::string described = bytes_with_text({}, "abc");
   described.pop_back();  // text_bytes now says more than there is
-  EXPECT_FALSE(deliver_event(described, kContext, kept));
+  EXPECT_FALSE(deliver_event(described, fresh, kept));
   EXPECT_THAT(kept.calls, testing::IsEmpty());
   EXPECT_THAT(kept.fds, testing::IsEmpty());
 }
@@ -228,6 +233,43 @@ TEST(Events, AFailedPathKeepsItsCall) {
   EXPECT_EQ(path.fd, -1);
   EXPECT_EQ(path.sequence, 12U);
   EXPECT_EQ(path.name, "no/such/file");
+}
+
+TEST(Events, ARelativePathBeginsAtItsFolder) {
+  Kept kept;
+  EventContext seen = context();
+  syscap_fd folder{};
+  folder.process = 5;
+  folder.mode = S_IFDIR | 0755;
+  folder.fd = 4;
+  ASSERT_TRUE(deliver_event(bytes_with_text(folder, "brick\0data\0"s), seen, kept));
+  folder.fd = kSyscapCwd;
+  ASSERT_TRUE(deliver_event(bytes_with_text(folder, "home\0"s), seen, kept));
+  EXPECT_EQ(kept.fds.size(), 1U) << "the working folder is no descriptor";
+  auto failed = [&](int fd, const std::string& text) {
+    syscap_fd record{};
+    record.process = 5;
+    record.marks = kSyscapUserPath;
+    record.fd = fd;
+    EXPECT_TRUE(deliver_event(bytes_with_text(record, text + '\0'), seen, kept));
+    return kept.fds.back().name;
+  };
+  EXPECT_EQ(failed(4, "f"), "/data/brick/f");
+  EXPECT_EQ(failed(4, "/f"), "/f");
+  EXPECT_EQ(failed(kSyscapCwd, "no/f"), "/home/no/f");
+  EXPECT_EQ(failed(9, "f"), "f") << "a folder that nobody told of";
+  EXPECT_EQ(kept.fds.back().fd, -1);
+  folder.fd = 4;
+  folder.mode = S_IFREG | 0644;
+  ASSERT_TRUE(deliver_event(bytes_with_text(folder, "x\0"s), seen, kept));
+  EXPECT_EQ(failed(4, "f"), "f") << "no folder any more";
+}
+
+TEST(Events, APathThatWasCutSaysSo) {
+  syscap_fd record{};
+  record.marks = kSyscapUserPath;
+  EXPECT_EQ(described(record, std::string(kSyscapMostUserPath - 2, 'x') + '\0').name.back(), 'x');
+  EXPECT_EQ(described(record, std::string(kSyscapMostUserPath - 1, 'x') + '\0').name.back(), '.');
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct use {
   __u32 changed; /* the call may have made another thing of it */
   __u32 made;    /* the call returned it */
   __u64 peer;    /* connect: where the address is that it was given */
+  __u64 peer_bytes;
 };
 
 struct walk {
@@ -96,9 +97,7 @@ static long climb(__u32 index, void* context) {
 }
 
 /* Returns the bytes of text. */
-static __always_inline __u32 describe_path(struct file* file, struct scratch* scratch) {
-  struct vfsmount* vfsmount = BPF_CORE_READ(file, f_path.mnt);
-  struct dentry* dentry = BPF_CORE_READ(file, f_path.dentry);
+static __always_inline __u32 describe_path(struct vfsmount* vfsmount, struct dentry* dentry, struct scratch* scratch) {
   struct dentry* parent = BPF_CORE_READ(dentry, d_parent);
   struct walk walk = {.dentry = dentry, .root = BPF_CORE_READ(vfsmount, mnt_root)};
   if (dentry == parent && dentry != walk.root) {
@@ -176,6 +175,15 @@ static __always_inline void describe_wanted(struct syscap_fd* record, __u64 addr
     bpf_probe_read_user(record->peer, 16, (const void*)(address + 8));
 }
 
+/* The same of a Unix socket: the bytes of its name. */
+static __always_inline __u32 wanted_name(struct scratch* scratch, __u64 address, __u64 length) {
+  if (length <= 2 || length > 110) return 0;
+  __u32 bytes = (__u32)(length - 2) & 127;
+  barrier_var(bytes);
+  if (bpf_probe_read_user(scratch->record.text, bytes & 127, (const void*)(address + 2))) return 0;
+  return bytes & 127;
+}
+
 static __noinline long send_fd(struct file* file, struct inode* inode, const struct use* use, int fd, __u64 time_ns) {
   struct scratch* scratch = take_scratch();
   if (!scratch) return 0;
@@ -192,19 +200,41 @@ static __noinline long send_fd(struct file* file, struct inode* inode, const str
   record->device = BPF_CORE_READ(sb, s_dev);
   record->magic = BPF_CORE_READ(sb, s_magic);
   record->open_flags = BPF_CORE_READ(file, f_flags);
-  __u32 bytes = record->magic == kSockfs ? describe_socket(file, scratch) : describe_path(file, scratch);
-  if (use->peer) describe_wanted(record, use->peer);
+  __u32 bytes = record->magic == kSockfs
+                    ? describe_socket(file, scratch)
+                    : describe_path(BPF_CORE_READ(file, f_path.mnt), BPF_CORE_READ(file, f_path.dentry), scratch);
+  if (use->peer && record->family == kUnix) {
+    __u32 wanted = wanted_name(scratch, use->peer, use->peer_bytes);
+    if (wanted) bytes = wanted;
+  } else if (use->peer) {
+    describe_wanted(record, use->peer);
+  }
   return send_scratch(scratch, bytes);
 }
 
-/* A call that failed on a path: the path as the program gave it. */
-static __noinline long send_user_path(const struct thread* thread, __u32 process, __u64 pointer) {
+/* The working folder, for a path that is relative to it. */
+static __noinline long send_cwd(struct task_struct* task, const struct thread* thread, __u32 process) {
   struct scratch* scratch = take_scratch();
   if (!scratch) return 0;
   struct syscap_fd* record = &scratch->record;
   record->type = kSyscapFd;
   record->node = thread->node;
-  record->fd = -1;
+  record->fd = kSyscapCwd;
+  record->time_ns = thread->start_ns;
+  record->process = process;
+  record->mode = kFolder;
+  struct fs_struct* fs = task->fs;
+  return send_scratch(scratch, describe_path(BPF_CORE_READ(fs, pwd.mnt), BPF_CORE_READ(fs, pwd.dentry), scratch));
+}
+
+/* A call that failed on a path: the path as the program gave it. */
+static __noinline long send_user_path(const struct thread* thread, __u32 process, __u64 pointer, int folder) {
+  struct scratch* scratch = take_scratch();
+  if (!scratch) return 0;
+  struct syscap_fd* record = &scratch->record;
+  record->type = kSyscapFd;
+  record->node = thread->node;
+  record->fd = folder;
   record->time_ns = thread->start_ns;
   record->sequence = thread->sequence;
   record->process = process;

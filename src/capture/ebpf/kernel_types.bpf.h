@@ -68,6 +68,10 @@ struct files_struct {
   struct fdtable* fdt;
 };
 
+struct fs_struct {
+  struct path pwd;
+};
+
 struct ns_common {
   unsigned int inum;
 };
@@ -104,6 +108,7 @@ struct task_struct {
   int pid;
   int tgid;
   struct task_struct* group_leader;
+  struct fs_struct* fs;
   struct files_struct* files;
   struct nsproxy* nsproxy;
   struct signal_struct* signal;

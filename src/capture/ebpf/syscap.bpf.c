@@ -205,7 +205,10 @@ static __always_inline long know_fds(struct task_struct* task, const struct thre
   __u32 first = info->fd;
   __u32 second = info->second_fd;
   use.changed = (flags & kSyscapChangesFd) && (thread->number != kFcntl || thread->args[1] == kSetFlags);
-  if (thread->number == kConnect) use.peer = thread->args[1];
+  if (thread->number == kConnect) {
+    use.peer = thread->args[1];
+    use.peer_bytes = thread->args[2];
+  }
   if (first != kSyscapNoArg) fd_class = know_fd(task, (int)argument(thread, first), &use);
   use.changed = 0;
   use.peer = 0;
@@ -251,6 +254,18 @@ static __always_inline int is_broken_off(struct task_struct* task, const struct 
   return survivor && survivor != task;
 }
 
+/* What a relative path is relative to is told first. */
+static __always_inline void path_failed(struct task_struct* task, const struct thread* thread, __u32 process) {
+  const volatile struct syscap_call_info* info = &config.calls[thread->number & (kSyscapCalls - 1)];
+  __u32 folder_at = info->folder;
+  __u64 path = argument(thread, info->path);
+  int folder = folder_at == kSyscapNoArg ? kSyscapCwd : (int)argument(thread, folder_at);
+  char first = 0;
+  bpf_probe_read_user(&first, 1, (const void*)path);
+  if (folder == kSyscapCwd && first && first != '/') send_cwd(task, thread, process);
+  send_user_path(thread, process, path, folder);
+}
+
 SEC("tp_btf/sys_exit")
 int on_sys_exit(unsigned long long* ctx) {
   __u64 id = bpf_get_current_pid_tgid();
@@ -280,8 +295,7 @@ int on_sys_exit(unsigned long long* ctx) {
     add_sum(thread->node, fd_class, thread->number, duration, result);
     return 0;
   }
-  __u32 path = info->path;
-  if (path != kSyscapNoArg && is_error(result)) send_user_path(thread, id >> 32, argument(thread, path));
+  if (info->path != kSyscapNoArg && is_error(result)) path_failed(task, thread, id >> 32);
   if (flags & kSyscapSubmitsAio) aio_submitted(thread, id, result);
   send_call(thread, id, duration, result);
   if (flags & kSyscapReapsAio) aio_reaped(thread, id, result, end_ns);

@@ -18,6 +18,7 @@ enum {
   kSyscapMostVectors = 16,    /* buffers of a vector that are summed */
   kSyscapMostAio = 256,       /* requests of one io_submit, events of one io_getevents */
   kSyscapNoArg = 0xff,
+  kSyscapCwd = -100, /* AT_FDCWD: the working folder instead of a descriptor */
 };
 
 /* ---- records of the ring buffer ---- */
@@ -54,7 +55,7 @@ enum syscap_marks {
 struct syscap_fd {
   __u16 type;
   __u16 node;
-  __s32 fd;
+  __s32 fd;       /* of a failed path: what it is relative to; kSyscapCwd */
   __u64 time_ns;  /* monotonic */
   __u64 sequence; /* of the failed call; 0 otherwise */
   __u64 inode;
@@ -96,7 +97,8 @@ struct syscap_call_info {
   __u8 path;         /* likewise */
   __u8 vector;       /* syscap_vector; its pointer is args[1] */
   __u8 vector_bytes; /* where the sum goes: 5 or 4 */
-  __u8 pad[2];
+  __u8 folder;       /* index of the descriptor that `path` is relative to; kSyscapNoArg: the working folder */
+  __u8 pad;
 };
 
 struct syscap_config {

@@ -37,6 +37,7 @@ CallPlan plan_of(const Syscall& call) {
   CallPlan plan;
   plan.fd = static_cast<int8_t>(fd_argument(call.number));
   plan.path = static_cast<int8_t>(path_argument(call.number));
+  plan.folder = static_cast<int8_t>(folder_argument(call.number));
   plan.open_flags = index_of(call, Arg::open_flags);
   plan.vector = index_of(call, Arg::vector);
   plan.vector_bytes = static_cast<int8_t>(vector_bytes_argument(call.number));

@@ -19,6 +19,7 @@ struct CallPlan {
   bool submits = false;   // asynchronous requests, whose completions ptrace cannot see
   int8_t fd = -1;         // indices of arguments
   int8_t path = -1;
+  int8_t folder = -1;  // the descriptor that the path is relative to; -1: the working folder
   int8_t open_flags = -1;
   int8_t vector = -1;        // the vector of buffers; its length is the next one
   int8_t vector_bytes = -1;  // where the bytes asked for are put

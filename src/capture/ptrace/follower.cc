@@ -149,8 +149,13 @@ void CallFollower::tell_path(TracedThread& thread, const CallPlan& plan) {
   const Call& call = thread.call;
   if (options_.sums) return;
   FdRecord record;
-  record.name = read_string(thread.tid, call.args[static_cast<size_t>(plan.path)], kMostPath);
+  record.name = read_string(thread.tid, call.args[static_cast<size_t>(plan.path)], kMostPath - 1);
   if (record.name.empty()) return;
+  if (record.name.size() + 1 >= kMostPath) record.name += "...";
+  if (record.name.front() != '/') {
+    int32_t folder = plan.folder < 0 ? AT_FDCWD : as_fd(call.args[static_cast<size_t>(plan.folder)]);
+    record.name = path_in(thread.process->proc.folder(folder, thread.tid), std::move(record.name));
+  }
   record.kind = FdKind::path;
   record.t_ns = call.start_ns;
   record.process = call.process;

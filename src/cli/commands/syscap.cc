@@ -148,7 +148,7 @@ std::string as_text(const SyscapPlan& plan, const SyscapOutcome& outcome) {
   }
   std::string text =
       cat("captured ", format_duration(outcome.duration_ns), " of ", count(seen, "node"), ": ",
-          count(calls, plan.sums ? "sum" : "record"), ", ", outcome.lost, " lost, ", format_bytes(bytes));
+          count(calls, plan.sums ? "call" : "record"), ", ", outcome.lost, " lost, ", format_bytes(bytes));
   if (outcome.joined) text += cat(", into ", outcome.run_path);
   return cat(text, "\nnext: culprit syscap show ", outcome.run_path, " --stats");
 }

@@ -24,6 +24,10 @@ class RunPlace {
 
   // A sentence into the run's events; what cannot be said is not worth ending a capture for.
   void tell(const std::string& text);
+  // On a full disk: what the run has set aside, if it is ours.
+  void make_room() {
+    if (writer_) writer_->make_room();
+  }
   // The run is closed if it is ours. Returns its path as it is named now.
   Result<std::string> close();
   // Takes back what was written: the run, or the logs in somebody else's.

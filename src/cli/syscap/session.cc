@@ -179,6 +179,7 @@ RecorderOptions Session::here_options() {
   options.open_log = [this](size_t node, LogHeader header) {
     return CallLogWriter::create(place_.stem(plan_.targets.here[node].name), std::move(header));
   };
+  options.make_room = [this] { place_.make_room(); };
   options.progress = [this](int64_t calls, int64_t lost) {
     here_calls_ = calls;
     here_lost_ = lost;

@@ -249,7 +249,8 @@ Result<int> show_all(const Args& args, ShowRequest request, const std::vector<st
   RETURN_IF_ERROR(shower.finish());
   if (file) RETURN_IF_ERROR(file->close());
   if (file) say(cat("wrote ", shower.records(), " records to ", args.get("out")));
-  if (shower.records() == 0) say("no record fits; culprit syscap show RUN --stats says what there is");
+  if (shower.records() == 0)
+    say("no record fits, or none could be read; culprit syscap show RUN --stats says what there is");
   return shower.unreadable() == 0 ? kExitHealthy : kExitFailed;
 }
 
