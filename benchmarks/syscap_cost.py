@@ -25,7 +25,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the source tree stays clean
-from common import machine, median, run_folder, table
+from common import end_in_order, machine, median, run_folder, table
 
 POSTMARK = "set location {folder}\nset number 1000\nset transactions {transactions}\nset size 500 10000\nset seed 42\nrun\nquit\n"
 IMAGE_MB = 1024
@@ -137,7 +137,7 @@ class LoopDisk:
         os.mkdir(self.folder)
         bench.run(["mkfs.ext4", "-q", "-F", self.image])
         bench.run(["mount", "-o", "loop", self.image, self.folder])
-        atexit.register(subprocess.run, ["umount", self.folder], check=False)
+        atexit.register(subprocess.run, ["umount", "-l", self.folder], check=False)
 
 
 def postmark_seconds(bench, disk, words, transactions):
@@ -291,6 +291,7 @@ PARTS = {"postmark": postmark, "calls": calls, "others": others, "loss": loss, "
 
 
 def main():
+    end_in_order()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="build folder with culprit and trace/ (release)")
     parser.add_argument("--parts", default="postmark,calls,others,loss")

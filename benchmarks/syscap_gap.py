@@ -19,7 +19,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the source tree stays clean
-from common import machine, median, table
+from common import end_in_order, machine, median, table
 
 
 class Ticker:
@@ -74,6 +74,7 @@ def measure(args, backend, ticker, folder):
 
 
 def main():
+    end_in_order()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="build folder with culprit and trace/ (release)")
     parser.add_argument("--attaches", type=int, default=20)
