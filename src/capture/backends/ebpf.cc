@@ -29,7 +29,7 @@ namespace culprit {
 
 namespace {
 
-constexpr int64_t kLookEvery = 2 * kNsPerMs;   // a 64 MiB ring then holds 300 times what comes meanwhile
+constexpr int64_t kLookEvery = 2 * kNsPerMs;   // a 16 MiB ring then holds 75 times what comes meanwhile
 constexpr size_t kMostPerTurn = 1 << 18;       // records, so that the caller can flush and look at its clock
 constexpr int64_t kLastProbes = 2 * kNsPerMs;  // after detaching: a probe that was running then has ended
 constexpr int kStopHere = -ECANCELED;          // tells libbpf to leave the rest in the ring

@@ -224,7 +224,7 @@ const CommandInfo command_syscap{
             {"calls", "SET", "all", "all, io, file, network, process, or names of calls: pwrite64,fsync"},
             {"aggregate", "", "", "sums and histograms per second instead of single calls"},
             {"for", "TIME", "", "stop after this time; without it: until Ctrl-C or the end of what is captured"},
-            {"buffer", "SIZE", "64MiB", "between the kernel and us; more loses less"},
+            {"buffer", "SIZE", "16MiB", "between the kernel and us; more loses less"},
             {"max-size", "SIZE", "", "stop when the logs have this size"},
             {"hash-paths", "KEYFILE", "", "hash the names of files with the key in this file, for sharing"},
             {"quiet", "", "", "no progress; warnings are still shown"},
