@@ -5,7 +5,7 @@
 
 A line per kept run that is not for training: the victim's system calls (a pair of call and errno, a signal, an end of a
 process that no server had in the campaign's fault-free training runs), what the applications said (the journal's `said`)
-and what the file system's logs said (RUN/logs; words that the training runs' logs have, too, are left out). Calls are
+and what the file system's logs said (RUN/logs); what the training runs have of both, too, is left out. Calls are
 read with `culprit syscap show`, from a little before the fault was in force until its time was over (taking it back may
 need signals of its own); in runs without a fault, all of them, of every server: what is found there is chance.
 """
@@ -42,17 +42,13 @@ def during_ns(campaign, row):
         return tomllib.load(file).get("samples", {}).get("during", 220) * row["interval_ns"]
 
 
-def servers_of(campaign):
-    path = campaign + "/cluster.toml"
-    if not os.path.exists(path):  # on a site the plan names it
-        with open(campaign + "/plan.toml", "rb") as file:
-            path = tomllib.load(file)["site"]["cluster"]
-    with open(path, "rb") as file:
-        return [server["name"] for server in tomllib.load(file)["server"]]
+def servers_of(run):
+    with open(run + "/manifest.json") as file:
+        return [node["name"] for node in json.load(file)["cluster"]["nodes"] if node["kind"] == "server"]
 
 
 def records(tool, run, node, *words):
-    command = [tool, "syscap", "show", run, "--node", node, "--format", "jsonl", *words]
+    command = [tool, "syscap", "show", run, "--node", node, "--format", "jsonl", "--quiet", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as child:
         for line in child.stdout:
             yield json.loads(line)
@@ -135,7 +131,7 @@ def clients_logs(run, servers, normal):
     return total
 
 
-def look_at(tool, campaign, row, servers, expected, normal):
+def look_at(tool, campaign, row, servers, expected, normal, usual):
     run = f"{campaign}/{row['run']}"
     begin_s, end_s = 0, float("inf")
     if row["fault"] != "none":
@@ -151,7 +147,7 @@ def look_at(tool, campaign, row, servers, expected, normal):
                     sorted(found.items())[:MOST_KINDS]}
     out["others"] = {server: sorted(kinds)[:MOST_KINDS] for server, kinds in odd.items()
                      if server != victim and kinds}
-    out["said"] = most(said_kinds(row))
+    out["said"] = most({kind: clients for kind, clients in said_kinds(row).items() if kind not in usual})
     if victim:
         mine = log_kinds(run, victim)
         out["log"] = most({kind: lines for kind, lines in mine.items() if kind not in normal})
@@ -165,12 +161,14 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     tool, campaign = os.path.join(sys.argv[1], "culprit"), os.path.normpath(sys.argv[2])
-    rows, servers = journal(campaign), servers_of(campaign)
+    rows = journal(campaign)
     training = [row for row in rows if row["set"] == "train"]
     if not training:
         sys.exit("the campaign has no kept training run, so nobody can say what is expected")
-    expected, normal = set(), set()
+    servers = servers_of(f"{campaign}/{training[0]['run']}")
+    expected, normal, usual = set(), set(), set()  # of calls, logs and applications
     for row in training:
+        usual |= set(said_kinds(row))
         run = f"{campaign}/{row['run']}"
         for server in servers:
             expected |= set(odd_calls(tool, run, server, set(), 0, float("inf")))
@@ -180,7 +178,7 @@ def main():
                       "training_runs": len(training)}))
     for row in sorted(rows, key=lambda each: each["id"]):
         if row["set"] in ("score", "control"):
-            print(json.dumps(look_at(tool, campaign, row, servers, expected, normal)), flush=True)
+            print(json.dumps(look_at(tool, campaign, row, servers, expected, normal, usual)), flush=True)
 
 
 main()

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -25,7 +26,13 @@ namespace culprit {
 namespace {
 
 constexpr int kMostAttempts = 3;
-constexpr int64_t kPerRun = 10 * kNsPerSecond;  // mounting, settling, stopping
+constexpr int64_t kPerRun = 10 * kNsPerSecond;     // mounting, settling, stopping
+constexpr int64_t kFixedWork = 10 * kNsPerSecond;  // a piece of work in a lab of ours
+
+struct Pace {  // of this start: also what a run needs before and after
+  int64_t took_ns = 0;
+  int64_t attempts = 0;
+};
 
 class Campaign {
  public:
@@ -44,11 +51,12 @@ class Campaign {
   Status make_ready();
   void set_aside(Attempt& attempt) const;
   std::string cluster_file() const { return plan_.on_site() ? plan_.site_cluster : options_.folder + "/cluster.toml"; }
-  Result<bool> do_experiment(const Experiment& experiment);
+  Result<bool> do_first(std::span<const Experiment> rest);
   Status run_all(const std::vector<Experiment>& experiments);
   std::vector<std::string> workloads() const;
   void count(const Attempt& attempt);
-  void report(const Attempt& attempt, int64_t seconds);
+  int64_t left_ns(std::span<const Experiment> rest) const;
+  void report(const Attempt& attempt, int64_t left_ns);
 
   const CampaignPlan& plan_;
   const CampaignOptions& options_;
@@ -57,6 +65,7 @@ class Campaign {
   std::optional<Stage> stage_;
   std::map<std::string, int> attempts_;  // by id
   std::set<std::string> kept_;
+  std::map<RunSet, Pace> paces_;
   CampaignOutcome outcome_;
 };
 
@@ -204,6 +213,17 @@ Status Campaign::begin_anew() {
   return stage_->check();
 }
 
+// By the time that runs of the same set took so far: a piece of work takes as long as it takes.
+int64_t Campaign::left_ns(std::span<const Experiment> rest) const {
+  int64_t left = 0;
+  for (const Experiment& it : rest) {
+    if (kept_.count(it.id)) continue;
+    const auto pace = paces_.find(it.set);
+    left += pace == paces_.end() ? estimate_ns(plan_, it.set) : pace->second.took_ns / pace->second.attempts;
+  }
+  return left;
+}
+
 void Campaign::report(const Attempt& attempt, int64_t left) {
   const Experiment& it = attempt.experiment;
   options_.say(cat("[", kept_.size(), "/", outcome_.planned, "] ", it.id,
@@ -232,8 +252,10 @@ void Campaign::set_aside(Attempt& attempt) const {
 }
 
 // False when it was given up: until the campaign is started again.
-Result<bool> Campaign::do_experiment(const Experiment& experiment) {
+Result<bool> Campaign::do_first(std::span<const Experiment> rest) {
+  const Experiment& experiment = rest.front();
   for (int tries = 0; tries < kMostAttempts; ++tries) {
+    const int64_t begin = monotonic_now_ns();
     RETURN_IF_ERROR(make_ready());
     const RunSetup setup{&plan_, &*stage_, options_.culprit, cluster_file(), options_.folder, options_.stop};
     ASSIGN_OR_RETURN(Attempt attempt, carry_out(setup, experiment));
@@ -241,7 +263,10 @@ Result<bool> Campaign::do_experiment(const Experiment& experiment) {
     set_aside(attempt);
     RETURN_IF_ERROR(append_attempt(options_.folder, attempt));
     count(attempt);
-    report(attempt, estimate_ns(plan_, outcome_.planned - kept_.size() - outcome_.given_up));
+    Pace& pace = paces_[experiment.set];
+    pace.took_ns += monotonic_now_ns() - begin;
+    ++pace.attempts;
+    report(attempt, left_ns(rest));
     if (attempt.outcome == Outcome::kept) return true;
   }
   return false;
@@ -249,14 +274,14 @@ Result<bool> Campaign::do_experiment(const Experiment& experiment) {
 
 Status Campaign::run_all(const std::vector<Experiment>& experiments) {
   int done = 0;
-  for (const Experiment& experiment : experiments) {
-    if (kept_.count(experiment.id)) continue;
+  for (size_t i = 0; i < experiments.size(); ++i) {
+    if (kept_.count(experiments[i].id)) continue;
     if (options_.stop() || (options_.most_runs > 0 && done == options_.most_runs)) {
       outcome_.stopped = true;
       break;
     }
     if (!stage_) RETURN_IF_ERROR(set_up());
-    auto good = do_experiment(experiment);
+    auto good = do_first(std::span(experiments).subspan(i));
     if (!good && options_.stop()) {
       outcome_.stopped = true;
       break;
@@ -302,9 +327,8 @@ Result<std::vector<std::string>> campaign_servers(const CampaignPlan& plan) {
   return servers;
 }
 
-int64_t estimate_ns(const CampaignPlan& plan, size_t runs) {
-  if (runs == 0) return 0;
-  return static_cast<int64_t>(runs) * (plan.run_ns() + kPerRun);
+int64_t estimate_ns(const CampaignPlan& plan, RunSet set) {
+  return (set == RunSet::overhead ? kFixedWork : plan.run_ns()) + kPerRun;
 }
 
 Result<CampaignOutcome> run_campaign(const CampaignPlan& plan, const CampaignOptions& options) {

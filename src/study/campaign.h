@@ -35,7 +35,7 @@ Result<CampaignOutcome> run_campaign(const CampaignPlan& plan, const CampaignOpt
 // The servers that can be victims: the lab's, or those of the site's cluster file.
 Result<std::vector<std::string>> campaign_servers(const CampaignPlan& plan);
 
-// How long the rest will take, roughly.
-int64_t estimate_ns(const CampaignPlan& plan, size_t runs);
+// How long one run will take, roughly.
+int64_t estimate_ns(const CampaignPlan& plan, RunSet set);
 
 }  // namespace culprit

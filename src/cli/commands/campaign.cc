@@ -35,13 +35,17 @@ std::string count(size_t number, std::string_view noun) {
 // What will be done, before it is done.
 std::string overview(const CampaignPlan& plan, const std::vector<Experiment>& experiments) {
   size_t sets[4] = {};
-  for (const Experiment& it : experiments) ++sets[static_cast<size_t>(it.set)];
+  int64_t all_ns = 0;
+  for (const Experiment& it : experiments) {
+    ++sets[static_cast<size_t>(it.set)];
+    all_ns += estimate_ns(plan, it.set);
+  }
   return cat("campaign ", plan.name, ", seed ", plan.seed, ": ", count(sets[0], "training run"), ", ",
              count(sets[1], "scored run"), " (", plan.score_workloads.size(), " workloads x ", plan.faults.size(),
              " faults x ", plan.iterations, "), ", count(sets[2], "control"), ", ", count(sets[3], "timed run"),
-             "; each ", plan.before + plan.during + plan.after, " samples at ", format_duration(plan.interval_ns),
-             "; about ", format_duration(estimate_ns(plan, experiments.size()) / kNsPerSecond * kNsPerSecond),
-             " in all\n");
+             sets[3] == experiments.size() ? "" : cat("; each ", plan.before + plan.during + plan.after, " samples"),
+             " at ", format_duration(plan.interval_ns), "; about ",
+             format_duration(all_ns / kNsPerSecond * kNsPerSecond), " in all\n");
 }
 
 Result<int> dry_run(const CampaignPlan& plan) {
