@@ -298,6 +298,7 @@ Result<CampaignOutcome> Campaign::run() {
   RETURN_IF_ERROR(open_folder());
   const std::vector<Experiment> experiments = plan_experiments(plan_, servers);
   outcome_.planned = experiments.size();
+  for (const Experiment& it : experiments) outcome_.timed += it.set == RunSet::overhead;
   Status ran = run_all(experiments);
   Status down = take_down();
   if (!ran) {

@@ -26,6 +26,7 @@ struct CampaignOutcome {
   size_t planned = 0;
   size_t kept = 0;
   size_t discarded = 0;  // attempts
+  size_t timed = 0;      // of the planned
   size_t given_up = 0;   // experiments that failed or were spoiled each time
   bool stopped = false;  // asked to, before the end
 };

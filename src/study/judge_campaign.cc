@@ -146,7 +146,8 @@ Result<CampaignRuns> open_campaign(const std::string& path) {
     (attempt.experiment.set == RunSet::train ? out.train : out.scored).push_back(attempt);
   }
   if (out.scored.empty())
-    return input_error(cat("there is nothing to score in ", path), "let culprit campaign finish it");
+    return input_error(cat("there is nothing to score in ", path),
+                       "let culprit campaign finish it; timed runs: culprit score --overhead");
   return out;
 }
 

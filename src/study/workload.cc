@@ -31,8 +31,9 @@ std::string on_each_file(const Stage& stage, size_t client, const FileCommand& c
 
 std::string drop_server_caches(const Stage& stage) {
   if (stage.direct()) return "";
-  return "while :; do find /mnt/disk -type f -size +1M 2>/dev/null | while read -r f; do dd if=\"$f\" iflag=nocache "
-         "count=0 status=none 2>/dev/null; done; sleep 1; done";
+  // .glusterfs has second names of the same files, in as many folders as there ever were files.
+  return "while :; do find /mnt/disk -name .glusterfs -prune -o -type f -size +1M -print 2>/dev/null | "
+         "while read -r f; do dd if=\"$f\" iflag=nocache count=0 status=none 2>/dev/null; done; sleep 1; done";
 }
 
 std::string endlessly(int64_t seconds, const std::string& command) {

@@ -66,7 +66,7 @@ int report(const CampaignPlan& plan, const std::string& folder, const std::strin
   }
   const double share = 100.0 * static_cast<double>(outcome.discarded) /
                        static_cast<double>(std::max<size_t>(1, outcome.kept + outcome.discarded));
-  say(cat("next: culprit score ", folder));
+  say(cat("next: culprit score ", folder, outcome.planned == outcome.timed ? " --overhead" : ""));
   if (outcome.given_up == 0 && share <= plan.spoiled.most_discarded) return kExitHealthy;
   print_error(
       input_error(outcome.given_up > 0

@@ -22,6 +22,7 @@ const Workload workload_gaps = {
     .control = true,
     .prepare = make_stage_files,
     .script = script,
+    .server_script = drop_server_caches,
 };
 
 }  // namespace culprit

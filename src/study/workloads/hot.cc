@@ -33,6 +33,7 @@ const Workload workload_hot = {
     .prepare = make_stage_files,
     .script = script,
     .check = check,
+    .server_script = drop_server_caches,
 };
 
 }  // namespace culprit

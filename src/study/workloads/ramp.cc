@@ -24,6 +24,7 @@ const Workload workload_ramp = {
     .control = true,
     .prepare = make_stage_files,
     .script = script,
+    .server_script = drop_server_caches,
 };
 
 }  // namespace culprit
