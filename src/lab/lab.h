@@ -51,8 +51,8 @@ Status for_each_node(const std::vector<const LabNode*>& nodes, const std::functi
 
 // Brings it up; what was made is taken down again when it fails. `stop` is looked at between the steps.
 Status lab_up(const Lab& lab, const LabSay& say, const std::function<bool()>& stop);
-// Waits until no server lacks what was written while it was away and all that was written is on the disks, and lets the
-// servers' caches go; an error when that takes too long.
+// Waits until no server lacks what was written while it was away and all that was written is on the disks; an error
+// when that takes too long.
 Status lab_settle(const Lab& lab);
 // Unmounts the file system on all clients and mounts it again: new connections, cold caches.
 Status lab_remount(const Lab& lab);

@@ -23,20 +23,13 @@ echo "still in use: $left" >&2
 exit 1
 )";
 
-// Only what is written can be forgotten. The kernel has one switch for all caches, but it is the whole machine's.
-// .glusterfs has second names of the same files.
-constexpr std::string_view kWriteAndForget = R"(
-sync -f /mnt/disk || exit 1
-find /mnt/disk -name .glusterfs -prune -o -type f -size +0 -exec dd if={} iflag=nocache count=0 status=none ';' || true
-)";
-
 }  // namespace
 
 Status lab_settle(const Lab& lab) {
   const LabFs* fs = find_lab_fs(lab.plan().fs);
   if (fs != nullptr && fs->heal != nullptr) RETURN_IF_ERROR(fs->heal(lab));
   return for_each_node(lab.servers(), [&](const LabNode& server) -> Status {
-    if (auto done = lab.sh(server, std::string(kWriteAndForget), 2 * kStepTime); !done) return std::move(done).error();
+    if (auto done = lab.sh(server, "sync -f /mnt/disk", 2 * kStepTime); !done) return std::move(done).error();
     return Ok{};
   });
 }
