@@ -48,7 +48,7 @@ def servers_of(run):
 
 
 def records(tool, run, node, *words):
-    command = [tool, "syscap", "show", run, "--node", node, "--format", "jsonl", "--quiet", *words]
+    command = [tool, "syscap", "show", run, "--node", node, "--format", "jsonl", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as child:
         for line in child.stdout:
             yield json.loads(line)

@@ -9,7 +9,8 @@ namespace culprit {
 bool is_cwnd(Metric metric);
 double floor_of(Metric metric, const Parameters& parameters);  // 0 for cwnd
 
-// Whether any server moved data: of an idle file system nobody can say that it is healthy.
+// Whether any server moved data for a while: of an idle file system nobody can say that it is healthy. Asked for are
+// least_values ticks (at most half a window) of one server and one rate whose moving average reaches the floor.
 bool any_activity(const SeriesSet& series, const Parameters& parameters);
 
 }  // namespace culprit

@@ -24,10 +24,6 @@ const Node* node_named(const std::vector<Node>& nodes, std::string_view name) {
   return nullptr;
 }
 
-bool does_io(const Node& node) {
-  return node.roles.empty() || std::find(node.roles.begin(), node.roles.end(), "io") != node.roles.end();
-}
-
 Result<int64_t> resolve_time(const std::string& text, int64_t start_ns, int64_t fallback) {
   if (text.empty()) return fallback;
   if (text[0] != '+') return parse_time(text);

@@ -70,7 +70,7 @@ struct ProcessEnd {
   int64_t t_ns = 0;
   int32_t process = 0;
   int status = 0;        // as wait(2) has it
-  bool serving = false;  // it had storage or a client's socket
+  bool serving = false;  // it had storage or a client's socket; one that began during the capture has used it, too
   bool there = false;    // it was running when the capture began
 };
 
@@ -132,6 +132,7 @@ struct NodeCalls {
   std::map<ErrorKey, ErrorCount> errors;
 
   // Servers.
+  bool serves = false;  // a process had storage or a client's socket; without, nobody's silence tells anything
   std::array<SecondSums, kCallTimes> times;  // ncread: measured at the clients
   uint64_t startup_errors = 0;               // of processes that had just begun: loaders look for files in vain
   std::vector<ProcessEnd> ends;

@@ -155,6 +155,16 @@ TEST(Applications, AreThoseThatDoNotHoldFuse) {
   EXPECT_EQ(node.errors.size(), 1u);
 }
 
+TEST(Applications, OnlyTheMachinesOwnFoldersAreLeftOut) {
+  TestLog log = test_log("c1", 3, 60);
+  log.fails("openat", "/lib/x", ENOSPC, 1);
+  log.fails("openat", "/lib64/x", ENOSPC, 2);
+  log.fails("openat", "/library/f", ENOSPC, 3);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.failed.size(), 1u);
+  EXPECT_EQ(node.failed[0].name, "/library/f");
+}
+
 TEST(Applications, CallsThatTakeLongOrNeverReturnAreKept) {
   TestLog log = test_log("c1", 3, 60);
   log.call("write", kAppFd, 4096, 4096, 1, 7);
@@ -197,6 +207,66 @@ TEST(Processes, EndsSignalsAndSilencesAreKept) {
   EXPECT_EQ(node.ends[0].status, SIGABRT);
   EXPECT_TRUE(node.ends[0].serving);
   ASSERT_EQ(node.signals.size(), 1u);
+}
+
+TEST(Processes, WhatCompletesNothingIsSilentFromItsFirstCallOn) {
+  TestLog log = test_log("s1", 3, 60);
+  log.call("fsync", kStorageFd, 0, 0, 2, -1);
+  log.call("read", kClientSocket, 100, 0, 0.5, -1);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.gaps.size(), 1u);
+  EXPECT_EQ(node.gaps[0].from_ns, test_ns(0.5));
+  EXPECT_EQ(node.gaps[0].until_ns, test_ns(60));
+}
+
+TEST(Processes, AKillEndsASilence) {
+  TestLog log = test_log("s1", 3, 60);
+  serve(log, 1);
+  log.event(CallKind::exit, 1, SIGKILL, 20);
+  log.call("read", kClientSocket, 100, 0, 10, -1);  // of a thread whose last word comes after the end
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.gaps.size(), 1u);
+  EXPECT_EQ(node.gaps[0].from_ns, test_ns(1.502));
+  EXPECT_EQ(node.gaps[0].until_ns, test_ns(20));
+}
+
+TEST(Processes, WhoWasThereServesByWhatItHas) {
+  TestLog log = test_log("s1", 3, 60);
+  log.event(CallKind::exit, 1, SIGKILL, 20);  // it was idle all the time
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.ends.size(), 1u);
+  EXPECT_TRUE(node.ends[0].there);
+  EXPECT_TRUE(node.ends[0].serving);
+}
+
+TEST(Processes, WhoBeganDuringTheCaptureServesByWhatItDoes) {
+  struct Row {
+    const char* call;
+    int64_t result;
+    bool execs;
+    bool serving;
+  };
+  for (const Row& row : {Row{"close", 0, false, false}, Row{"pwrite64", 4096, false, true},
+                         Row{"pwrite64", -EIO, false, false}, Row{"pwrite64", 4096, true, false}}) {
+    TestLog log = test_log("s1", 3, 60);
+    log.process = 555;
+    log.fd(kStorageFd, FdKind::file, FdClass::storage, "/brick/f");
+    log.call("set_robust_list", 0, 0, 0, 20, 0.001);
+    log.call(row.call, kStorageFd, 4096, row.result, 20.1, 0.001);
+    if (row.execs) log.call("execve", 0, 0, 0, 20.2, 0.001);
+    log.event(CallKind::exit, 1, 0, 20.3);
+    const NodeCalls node = log.reduce();
+    ASSERT_EQ(node.ends.size(), 1u);
+    EXPECT_FALSE(node.ends[0].there) << row.call;
+    EXPECT_EQ(node.ends[0].serving, row.serving) << row.call;
+  }
+}
+
+TEST(Processes, ANewThreadIsNoNewProcess) {
+  TestLog log = test_log("s1", 3, 60);
+  log.call("set_robust_list", 0, 0, 0, 20, 0.001).thread = kBrick + 1;
+  log.event(CallKind::exit, 1, SIGKILL, 21);
+  EXPECT_TRUE(log.reduce().ends.at(0).serving);
 }
 
 TEST(Reduce, ClocksAreCorrectedAndTimesOutsideAreLeftOut) {

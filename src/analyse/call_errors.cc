@@ -20,6 +20,17 @@ constexpr int kNotNow[] = {EAGAIN, EINTR, EINPROGRESS};
 constexpr int kAnswers[] = {ENOENT, ENOTDIR, EISDIR, EEXIST, ENOTEMPTY,  ENODATA, ERANGE, ENAMETOOLONG,
                             ELOOP,  ESRCH,   ECHILD, ENOTTY, EOPNOTSUPP, ENOSYS,  ESPIPE, EXDEV};
 
+struct CallErrno {
+  std::string_view call;
+  int error;
+};
+
+// Of other calls these accuse the disk or the program. lseek asks where data or a hole begins and is told that there is
+// none, or that the file system does not know; readlink asks about what is no link.
+constexpr CallErrno kAnswersOf[] = {{"lseek", ENXIO}, {"lseek", EINVAL}, {"readlink", EINVAL}, {"readlinkat", EINVAL}};
+// A time-out that the program asked for is over; 11 is IORING_OP_TIMEOUT.
+constexpr CallErrno kNotNowOf[] = {{"io_uring_enter", ETIME}, {"uring_11", ETIME}};
+
 struct ErrnoResource {
   int error;
   std::string_view resource;
@@ -36,6 +47,12 @@ bool holds(const List& list, int error) {
   return std::find(std::begin(list), std::end(list), error) != std::end(list);
 }
 
+template <class List>
+bool holds_pair(const List& list, const ErrorKey& key) {
+  return std::any_of(std::begin(list), std::end(list),
+                     [&](const CallErrno& pair) { return pair.call == key.call && pair.error == key.error; });
+}
+
 std::string word_of(const ErrorKey& key, bool errno_only) {
   return errno_only ? errno_name(key.error) : pair_text(key);
 }
@@ -50,12 +67,14 @@ void learn(const NodeCalls& node, std::string_view prefix, Profile& profile) {
 }  // namespace
 
 bool means_not_now(const ErrorKey& key) {
-  if (key.error >= kFirstRestart || holds(kNotNow, key.error)) return true;
-  return key.error == ETIMEDOUT && key.call.starts_with("futex");
+  if (key.error >= kFirstRestart || holds(kNotNow, key.error) || holds_pair(kNotNowOf, key)) return true;
+  // A wait that a signal interrupted goes on as restart_syscall.
+  const bool waits = key.call.starts_with("futex") || key.call == "restart_syscall";
+  return key.error == ETIMEDOUT && waits;
 }
 
-bool is_answer(int error) {
-  return holds(kAnswers, error);
+bool is_answer(const ErrorKey& key) {
+  return holds(kAnswers, key.error) || holds_pair(kAnswersOf, key);
 }
 
 bool concerns_server(const ErrorKey& key) {

@@ -12,10 +12,12 @@
 
 namespace culprit {
 
-// "Not now": EAGAIN, EINTR, EINPROGRESS, restarts, and ETIMEDOUT of a futex. No failure in any program.
+// "Not now": EAGAIN, EINTR, EINPROGRESS, restarts, and a time-out that the program asked for (ETIMEDOUT of a futex,
+// ETIME of io_uring). No failure in any program.
 bool means_not_now(const ErrorKey& key);
-// The truthful answer to a question about a name, an attribute or a feature (ENOENT, EEXIST, ENODATA, ENOTTY, ...).
-bool is_answer(int error);
+// The truthful answer to a question about a name, an attribute or a feature (ENOENT, EEXIST, ENODATA, ENOTTY, ...), or
+// of one call to the question that it asks (lseek: ENXIO, readlink: EINVAL).
+bool is_answer(const ErrorKey& key);
 // Of a server: failures of its storage, memory, processes and descriptors. What fails on sockets is its clients' or the
 // network's doing, unless it is the server's own resource that has run out (EMFILE at accept).
 bool concerns_server(const ErrorKey& key);

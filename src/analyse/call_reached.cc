@@ -56,7 +56,7 @@ ClientTrace same_errno(int wanted, const ErrorCount& error, const NodeCalls& cli
 
 bool means_failure(const AppCall& call, const ExpectedErrors& expected) {
   const ErrorKey key{call.call, call.error, false};
-  return call.error != 0 && !means_not_now(key) && !is_answer(call.error) && !expected.at_client(key);
+  return call.error != 0 && !means_not_now(key) && !is_answer(key) && !expected.at_client(key);
 }
 
 ClientTrace as_trace(const AppCall& call, Reached reached, const NodeCalls& client) {

@@ -64,7 +64,8 @@ constexpr int kSignals[] = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGINT,
                             SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGSYS,  SIGXFSZ, SIGXCPU, SIGKILL};
 
 // Folders in which no parallel file system is mounted: what fails there is the machine's own.
-constexpr std::string_view kSystemFolders[] = {"/usr/", "/etc/", "/lib", "/bin/", "/sbin/", "/proc/", "/sys/", "/dev/"};
+constexpr std::string_view kSystemFolders[] = {"/usr/", "/etc/",  "/lib/",  "/lib32/", "/lib64/",
+                                               "/bin/", "/sbin/", "/proc/", "/sys/",   "/dev/"};
 
 const AsyncOp* find_async(const Call& call) {
   for (const AsyncOp& op : kAsyncOps)
@@ -81,15 +82,26 @@ bool is_exec(const Call& call) {
   return is_named(call, "execve") || is_named(call, "execveat");
 }
 
-// What a process does first when it begins: in a forked child the C library's list of locks, after exec its heap.
+// What a process does first when it begins: in a forked child the C library's list of locks (a new thread makes one,
+// too), after exec its heap.
 bool begins_process(const Call& call) {
-  return is_exec(call) || is_named(call, "brk") || is_named(call, "set_robust_list");
+  return is_exec(call) || is_named(call, "brk") || (is_named(call, "set_robust_list") && call.thread == call.process);
 }
 
 // Data that stay in the socket are not read yet.
 bool only_peeks(const Call& call) {
   if (is_named(call, "recvfrom")) return (call.args[3] & MSG_PEEK) != 0;
   return is_named(call, "recvmsg") && (call.args[2] & MSG_PEEK) != 0;
+}
+
+// Whether a process serves with this call: it moves data, or accepts a client. What a helper has inherited and closes
+// makes it no daemon.
+bool serves(const Call& call, const FdRecord* target) {
+  if (!target || !call.finished() || call.failed()) return false;
+  if (target->fd_class != FdClass::storage && target->fd_class != FdClass::to_client) return false;
+  const Transfer transfer = transfer_of(call);
+  if (transfer == Transfer::none) return is_named(call, "accept") || is_named(call, "accept4");
+  return transfer == Transfer::sync || call.result > 0;
 }
 
 bool is_network(const Call& call) {
@@ -136,8 +148,10 @@ class Reducer {
 
  private:
   struct ProcessState {
-    int64_t last_ns = 0;     // of its last completed call
+    int64_t last_ns = 0;     // of its last completed call; before there is one, the start of what it waits for
     int64_t started_ns = 0;  // of its fork or exec; 0: it was there before
+    bool completed = false;
+    bool served = false;  // since its fork or exec
   };
   struct FastKey {  // cheaper than ErrorKey: EAGAIN comes a thousand times a second
     CallKind kind;
@@ -150,9 +164,9 @@ class Reducer {
   int64_t ours(int64_t t_ns) const { return t_ns - options_.offset_ns; }
   bool in_range(int64_t t_ns) const { return ours(t_ns) >= options_.since_ns && ours(t_ns) <= options_.until_ns; }
   bool is_application(const Call& call) const { return !fuse_.count(call.process); }
-  bool is_serving(int32_t process) const { return storage_.count(process) || to_client_.count(process); }
-  void see_process(const Call& call);
-  void add_gap(int32_t process, int64_t from_ns, int64_t until_ns);
+  bool holds_served(int32_t process) const { return storage_.count(process) || to_client_.count(process); }
+  ProcessState* see_process(const Call& call);  // null when it has ended, or there are too many
+  void end_silence(int32_t process, const ProcessState& state, int64_t until_ns);
   void on_exit(const Call& call);
   void on_signal(const Call& call);
   void on_server_call(const Call& call, const FdRecord* target);
@@ -173,6 +187,7 @@ class Reducer {
   LinkTracker links_;
   std::set<int32_t> storage_, to_client_, fuse_;  // processes that have such a descriptor
   std::map<int32_t, ProcessState> processes_;
+  std::map<int32_t, int64_t> ended_;  // those with such a descriptor: a thread's last call may come after the end
   std::map<FastKey, ErrorCount> errors_;
   std::map<std::string, const Surroundings::Peer*> peers_;  // by endpoint
   int64_t last_ns_ = 0;
@@ -194,6 +209,7 @@ Reducer::Reducer(const LogHeader& header, const std::vector<FdRecord>& fds, cons
     if (record.fd_class == FdClass::to_client) to_client_.insert(record.process);
     if (record.fd_class == FdClass::fuse) fuse_.insert(record.process);
   }
+  out_.serves = !storage_.empty() || !to_client_.empty();
 }
 
 void Reducer::add(const Call& call) {
@@ -204,34 +220,46 @@ void Reducer::add(const Call& call) {
   last_ns_ = std::max(last_ns_, call.end_ns());
   if (call.kind == CallKind::signal) return on_signal(call);
   if (call.kind == CallKind::exit) return on_exit(call);
-  see_process(call);
+  ProcessState* state = see_process(call);
   const FdRecord* target = target_of(call, fds_);
+  if (state && serves(call, target)) state->served = true;
   if (out_.server)
     on_server_call(call, target);
   else
     on_client_call(call, target);
 }
 
-void Reducer::see_process(const Call& call) {
+Reducer::ProcessState* Reducer::see_process(const Call& call) {
   auto found = processes_.find(call.process);
   if (found == processes_.end()) {
-    if (processes_.size() >= kMostProcesses) return;
+    auto ended = ended_.find(call.process);
+    const bool is_late = ended != ended_.end() && call.start_ns <= ended->second;
+    if (is_late || processes_.size() >= kMostProcesses) return nullptr;
     found = processes_.emplace(call.process, ProcessState{}).first;
     if (call.start_ns > start_ns_ + kBeginning && begins_process(call)) found->second.started_ns = call.start_ns;
   }
   ProcessState& state = found->second;
-  if (is_exec(call) && call.finished() && call.result == 0) state.started_ns = call.end_ns();
-  if (!call.finished()) return;
-  if (state.last_ns != 0 && call.end_ns() - state.last_ns >= kNotable)
-    add_gap(call.process, state.last_ns, call.end_ns());
+  if (is_exec(call) && call.finished() && call.result == 0) {
+    state.started_ns = call.end_ns();
+    state.served = false;  // it is another program now
+  }
+  if (!call.finished()) {  // all that a daemon shows that hangs from the beginning
+    const bool first = state.last_ns == 0 || call.start_ns < state.last_ns;
+    if (!state.completed && first) state.last_ns = call.start_ns;
+    return &state;
+  }
+  end_silence(call.process, state, call.end_ns());
+  state.completed = true;
   state.last_ns = std::max(state.last_ns, call.end_ns());
+  return &state;
 }
 
-void Reducer::add_gap(int32_t process, int64_t from_ns, int64_t until_ns) {
+void Reducer::end_silence(int32_t process, const ProcessState& state, int64_t until_ns) {
+  if (state.last_ns == 0 || until_ns - state.last_ns < kNotable) return;
   // A manager beside the data daemons may sleep as long as it likes, so those with storage decide where there are any.
-  const bool serves = storage_.empty() ? to_client_.count(process) > 0 : storage_.count(process) > 0;
-  if (out_.server && serves && out_.gaps.size() < kMostOther)
-    out_.gaps.push_back({process, ours(from_ns), ours(until_ns)});
+  const bool counts = storage_.empty() ? to_client_.count(process) > 0 : storage_.count(process) > 0;
+  if (out_.server && counts && out_.gaps.size() < kMostOther)
+    out_.gaps.push_back({process, ours(state.last_ns), ours(until_ns)});
 }
 
 void Reducer::on_signal(const Call& call) {
@@ -244,10 +272,14 @@ void Reducer::on_exit(const Call& call) {
   if (call.number != 1) return;  // a thread's
   auto found = processes_.find(call.process);
   const bool there = found == processes_.end() || found->second.started_ns == 0;
-  if (found != processes_.end()) processes_.erase(found);  // its number may be used again
+  const bool serving = there ? holds_served(call.process) : found->second.served;
+  if (found != processes_.end()) {
+    end_silence(call.process, found->second, call.end_ns());  // a kill ends a hang, but it does not undo it
+    processes_.erase(found);                                  // its number may be used again
+  }
+  if (holds_served(call.process)) ended_[call.process] = call.end_ns();
   if (!out_.server || out_.ends.size() >= kMostOther) return;
-  out_.ends.push_back(
-      {ours(call.end_ns()), call.process, static_cast<int>(call.result), is_serving(call.process), there});
+  out_.ends.push_back({ours(call.end_ns()), call.process, static_cast<int>(call.result), serving, there});
 }
 
 void Reducer::on_server_call(const Call& call, const FdRecord* target) {
@@ -385,9 +417,7 @@ NodeCalls Reducer::finish(const std::optional<LogEnd>& end) {
   out_.cut = !end;
   if (end) out_.lost = end->lost;
   if (end) out_.unseen = end->unseen;
-  for (const auto& [process, state] : processes_)
-    if (state.last_ns != 0 && out_.end_ns - ours(state.last_ns) >= kNotable)
-      add_gap(process, state.last_ns, out_.end_ns + options_.offset_ns);
+  for (const auto& [process, state] : processes_) end_silence(process, state, out_.end_ns + options_.offset_ns);
   std::sort(out_.gaps.begin(), out_.gaps.end(), [](const CallGap& a, const CallGap& b) {
     return std::pair(a.from_ns, a.process) < std::pair(b.from_ns, b.process);
   });

@@ -90,7 +90,7 @@ std::string why_not_healthy(const CallData& data) {
   if (data.servers.empty()) return "no server's system calls were captured";
   if (!data.unlogged.empty()) return cat("the system calls of ", join(data.unlogged, " "), " were not captured");
   for (const NodeCalls& server : data.servers)
-    if (server.calls == 0) return cat("no system call of ", server.name, " was seen: its daemons did not run");
+    if (server.calls == 0) return cat("no system call of ", server.name, " was seen: its daemons did not run, or hang");
   for (const NodeCalls& server : data.servers)
     if (server.wanted != "all" && server.wanted != "io")
       return cat("of ", server.name, " only the calls ", printable(server.wanted),

@@ -1,8 +1,30 @@
 #include "analyse/checklist.h"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "base/text.h"
 
 namespace culprit {
+
+namespace {
+
+constexpr std::string_view kAsFast = "answer as fast on average, but spread differently over time";
+
+bool is_among_peers(const Evidence& e) {
+  return e.peers > 0 && e.value >= e.peers_low && e.value <= e.peers_high;
+}
+
+// Whether all that convicted in the deciding step lies among the peers' means.
+bool same_on_average(const Cause& cause, const std::vector<Evidence>& evidence) {
+  return std::all_of(evidence.begin(), evidence.end(), [&](const Evidence& e) {
+    const MetricInfo* metric = find_metric(e.metric);
+    const bool asked = e.indicting && metric != nullptr && cause.asked.count(metric->id) > 0;
+    return !asked || is_among_peers(e);
+  });
+}
+
+}  // namespace
 
 Cause find_cause(const std::set<Metric>& deviating) {
   auto has = [&](Metric metric) { return deviating.count(metric) > 0; };
@@ -36,6 +58,26 @@ Cause find_cause(const std::set<Metric>& deviating) {
           4,
           "congestion windows to or from it shrank (cwnd)",
           {Metric::cwnd_to_clients, Metric::cwnd_from_clients}};
+}
+
+std::string_view how_disks_answer(const std::vector<Evidence>& evidence) {
+  for (const Evidence& e : evidence) {
+    if (!e.indicting || e.metric != info(Metric::await).name) continue;
+    if (is_among_peers(e)) return kAsFast;
+    if (e.value < e.peers_low) return "answer sooner";
+  }
+  return "answer later";
+}
+
+std::string explain_step(const Cause& cause, const std::vector<Evidence>& evidence) {
+  if (cause.step == 2) {
+    const std::string_view how = how_disks_answer(evidence);
+    return cat("its disks move as much as its peers' ", how == kAsFast ? "and " : "but ", how, " (await alone)");
+  }
+  if (cause.step == 4 || !same_on_average(cause, evidence)) return cause.why;
+  return cat(cause.step == 1 ? "its disks move as much data as its peers'" : "its traffic is as much as its peers'",
+             " on average, but spread differently over time ",
+             cause.step == 1 ? "(rd_sec or wr_sec)" : "(rxbyt or txbyt)");
 }
 
 }  // namespace culprit

@@ -18,6 +18,9 @@ struct CongestionOptions {
 // share[server][tick] = log cwnd / median of the servers' log cwnd, kMissing where it cannot be said.
 std::vector<Series> log_shares(const SeriesSet& series, Metric metric, const CongestionOptions& options);
 
+// Whether anybody ever sank below the median: where nobody did, there is nothing to learn from and nobody to flag.
+bool ever_differs(const std::vector<Series>& shares);
+
 // The largest fraction on a grid of `step` without a flag; kMissing when there is nothing to learn from.
 double train_fraction(const std::vector<std::vector<Series>>& runs, double step);
 
@@ -25,6 +28,6 @@ double train_fraction(const std::vector<std::vector<Series>>& runs, double step)
 double congestion_limit(double fraction, double margin);
 
 std::vector<Flag> find_congestion(const std::vector<Series>& shares, size_t server, Metric metric, double limit,
-                                  size_t span);
+                                  const CongestionOptions& options);
 
 }  // namespace culprit

@@ -72,7 +72,7 @@ class FlowMap {
     const bool at_server = frame_.run.nodes()[key.node].kind == NodeKind::server;
     if (at_server && serves(key, ends) && !server_addresses_.count(ends.peer_host))
       return {frame_.server_of_node[key.node], Metric::cwnd_to_clients};
-    if (!at_server && is_data(ends.peer_port)) {
+    if (!at_server && uses(key, ends)) {
       auto found = by_address_.find(ends.peer_host);
       if (found != by_address_.end()) return {found->second, Metric::cwnd_from_clients};
     }
@@ -83,7 +83,7 @@ class FlowMap {
   bool of_file_system(const KeyInfo& key) const {
     Ends ends;
     if (!parse_ends(key.name, ends) || ends.peer_host.starts_with("127.") || ends.peer_host == "::1") return false;
-    return serves(key, ends) || is_data(ends.peer_port);
+    return serves(key, ends) || uses(key, ends);
   }
 
  private:
@@ -91,6 +91,12 @@ class FlowMap {
   bool serves(const KeyInfo& key, const Ends& ends) const {
     const std::string side = detail_value(key.detail, "side");
     return is_data(ends.local_port) && (side.empty() || side == "server");
+  }
+
+  // Likewise at the other end: whoever connects to a service of ours that is not the file system's may do so from a
+  // port that looks like data.
+  bool uses(const KeyInfo& key, const Ends& ends) const {
+    return is_data(ends.peer_port) && detail_value(key.detail, "side") != "other";
   }
 
   bool is_data(int port) const {

@@ -33,8 +33,13 @@ void put_system(Frame& frame, size_t server, size_t tick, const Step& step) {
     frame.put(Metric::io_pressure, server, tick, 100 * step.at(psi_io_some_us) / 1e6 / step.seconds);
 }
 
-// Bytes per second of a source's rows summed per server and tick; kMissing where there are none. Of several samples in
-// a tick the last wins.
+// A counter that could not be read (a daemon's I/O without root, a socket's bytes on an old kernel) is not a zero.
+double known(const Step& step, int column) {
+  return step.has(column) ? step.at(column) : kMissing;
+}
+
+// Bytes per second of a source's rows summed per server and tick; kMissing where there are none, and where one of them
+// is not known: the rest of them says nothing about the sum. Of several samples in a tick the last wins.
 template <class Wanted, class Bytes>
 Status sum_bytes(Frame& frame, const Source& source, std::initializer_list<int> columns, std::vector<Series>& out,
                  Wanted wanted, Bytes bytes) {
@@ -48,7 +53,7 @@ Status sum_bytes(Frame& frame, const Source& source, std::initializer_list<int> 
     const Step* step = differences.step(sample, key, row);
     if (!step) return;
     double& cell = out[server][tick];
-    if (last_sample[server] != sample.id || is_missing(cell)) cell = 0;
+    if (last_sample[server] != sample.id) cell = 0;
     last_sample[server] = sample.id;
     cell += bytes(*step) / step->seconds;
   };
@@ -87,13 +92,13 @@ Status derive_foreign(Frame& frame) {
   const std::initializer_list<int> disk = {read_bytes, write_bytes, cancelled_write_bytes};
   RETURN_IF_ERROR(sum_bytes(
       frame, source_process, disk, own, [](uint32_t) { return true; },
-      [](const Step& s) { return s.at(read_bytes) + s.at(write_bytes) - s.at(cancelled_write_bytes); }));
+      [](const Step& s) { return known(s, read_bytes) + known(s, write_bytes) - known(s, cancelled_write_bytes); }));
   put_rest(frame, Metric::foreign_io, Metric::rd_sec, Metric::wr_sec, kSectorBytes, own);
   const std::vector<bool> ours = file_system_sockets(frame);
   const std::initializer_list<int> net = {tcp_column::bytes_sent, tcp_column::bytes_received};
   RETURN_IF_ERROR(sum_bytes(
       frame, source_tcp, net, own, [&](uint32_t key) { return ours[key]; },
-      [](const Step& s) { return s.at(tcp_column::bytes_sent) + s.at(tcp_column::bytes_received); }));
+      [](const Step& s) { return known(s, tcp_column::bytes_sent) + known(s, tcp_column::bytes_received); }));
   put_rest(frame, Metric::foreign_net, Metric::rxbyt, Metric::txbyt, 1, own);
   return Ok{};
 }

@@ -23,6 +23,19 @@ size_t count_true(const std::vector<bool>& flags, size_t from, size_t until) {
                                         flags.begin() + static_cast<std::ptrdiff_t>(until), true));
 }
 
+// In a window that deviates with its distance within the threshold it was the ratio that convicted. Of several the one
+// farthest beyond its limit is kept.
+void note_ratio(const PeerCell& cell, const Threshold& threshold, Flag& flag) {
+  if (cell.distance > threshold.used) return;
+  auto beyond = [](double value, double bound) { return value > bound ? value / bound : bound / value; };
+  const bool more = cell.above > threshold.above;
+  const double ratio = more ? cell.above : cell.below;
+  const double limit = more ? threshold.above : threshold.below;
+  if (flag.ratio_limit > 0 && !(beyond(ratio, limit) > beyond(flag.ratio, flag.ratio_limit))) return;
+  flag.ratio = ratio;
+  flag.ratio_limit = limit;
+}
+
 // One flag from the flagged windows first..last.
 Flag make_flag(const PeerTable& table, size_t server, const Threshold& threshold, const std::vector<bool>& odd,
                size_t first, size_t last, size_t k) {
@@ -41,11 +54,11 @@ Flag make_flag(const PeerTable& table, size_t server, const Threshold& threshold
     flag.open &= table.windows[w][server].known != Known::yes;
   for (size_t w = begin; w <= last_odd; ++w) {
     const PeerCell& cell = table.windows[w][server];
-    if (cell.known == Known::yes) ++flag.windows_judged;
+    if (cell.known == Known::yes) flag.judged.emplace_back(geometry.begin(w), geometry.end(w));
     if (!odd[w]) continue;
-    ++flag.windows;
-    flag.anomalous.push_back({geometry.begin(w), geometry.end(w)});
+    flag.anomalous.emplace_back(geometry.begin(w), geometry.end(w));
     flag.distance = std::max(flag.distance, cell.distance);
+    note_ratio(cell, threshold, flag);
     flag.end = geometry.end(w) - geometry.shift;
   }
   return flag;
@@ -84,6 +97,10 @@ bool majority_persists(const std::vector<bool>& windows, size_t k) {
   return false;
 }
 
+bool often_active(const PeerTable& table, size_t k) {
+  return majority_persists(table.active, k);
+}
+
 std::vector<Flag> find_flags(const PeerTable& table, size_t server, const Threshold& threshold, size_t k) {
   std::vector<bool> odd = deviating_windows(table, server, threshold);
   std::vector<Flag> flags;
@@ -114,6 +131,7 @@ Coverage coverage(const PeerTable& table, size_t server, size_t k) {
     out.idle += known == Known::idle;
     out.missing += known == Known::missing;
     out.majority += known == Known::majority;
+    if (known == Known::idle || known == Known::missing) ++out.lacks[static_cast<size_t>(cells[server].lack)];
     unknown.push_back(known != Known::yes);
   }
   for (size_t w = 0; w < unknown.size(); ++w) out.gap |= count_true(unknown, span_begin(w, k), w + 1) > k - 1;

@@ -1,6 +1,7 @@
 // From peer distances and thresholds to flags: k of the last 2k-1 windows (rules 7 to 9), and what could not be judged.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ bool deviates(const PeerCell& cell, const Threshold& threshold);
 std::vector<bool> apply_majority_rule(PeerTable& table, const std::vector<Threshold>& thresholds);
 // Whether 3 of 5 (k of 2k-1) consecutive windows did.
 bool majority_persists(const std::vector<bool>& windows, size_t k);
+// Whether somebody could have been flagged: the metric was active in k of 2k-1 consecutive windows.
+bool often_active(const PeerTable& table, size_t k);
 
 // All maximal flagged times of one server in one metric.
 std::vector<Flag> find_flags(const PeerTable& table, size_t server, const Threshold& threshold, size_t k);
@@ -38,8 +41,9 @@ struct Coverage {
   size_t idle = 0;
   size_t missing = 0;
   size_t majority = 0;
-  bool gap = false;    // somewhere more than k-1 of 2k-1 consecutive windows are unknown
-  bool never = false;  // fewer than k windows are known: it could not have been flagged at all
+  std::array<size_t, kLacks> lacks = {};  // idle and missing ones by what they lack
+  bool gap = false;                       // somewhere more than k-1 of 2k-1 consecutive windows are unknown
+  bool never = false;                     // fewer than k windows are known: it could not have been flagged at all
 };
 Coverage coverage(const PeerTable& table, size_t server, size_t k);
 

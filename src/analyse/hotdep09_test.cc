@@ -197,8 +197,26 @@ TEST(Errors, NotNowIsNoFailure) {
   cluster.work(0, 60);
   cluster.server(2).call("pwrite64", kStorageFd, 1, -EINTR, 20, 0);
   cluster.server(2).call("futex", 0, 0, -ETIMEDOUT, 20.1, 0);
+  cluster.server(2).call("restart_syscall", 0, 0, -ETIMEDOUT, 20.15, 0);
   cluster.server(2).call("read", kStorageFd, 1, -512, 20.2, 0);
+  cluster.server(2).call("io_uring_enter", 20, 0, -ETIME, 20.3, 0);
+  Call& timeout = cluster.server(2).call("read", -1, 0, -ETIME, 20.4, 0);
+  timeout.kind = CallKind::uring;
+  timeout.number = 11;  // IORING_OP_TIMEOUT
   EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::healthy);
+}
+
+TEST(Errors, OfSomeCallsAnErrnoIsAnAnswer) {
+  const Profile profile = expected();
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  cluster.server(2).call("lseek", kStorageFd, 0, -ENXIO, 20, 0);
+  cluster.server(2).call("lseek", kStorageFd, 0, -EINVAL, 20.1, 0);
+  cluster.server(2).fails("readlink", "/brick/x", EINVAL, 20.2);
+  cluster.server(2).fails("readlinkat", "/brick/x", EINVAL, 20.3);
+  EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::healthy);
+  cluster.server(2).call("pread64", kStorageFd, 1, -ENXIO, 21, 0);
+  EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).culprits.at(0).resource, "disk");
 }
 
 TEST(Errors, AnswersAreNotedUnlessAskedFor) {
@@ -262,19 +280,7 @@ TEST(Errors, ADeadDaemonIsAFactOrMakesItUndecided) {
   EXPECT_THAT(verdict.reason, HasSubstr("hotdep09_hang"));
 }
 
-// ---- crash and hang ----
-
-// From second 20 on s2 does nothing any more, and the application waits for it.
-TestCluster without_s2() {
-  TestCluster cluster(4);
-  cluster.work(0, 20);
-  for (int second = 20; second < 60; ++second) {
-    for (int i : {1, 3, 4}) serve(cluster.server(i), second);
-    use(cluster.client, 4, second, 2);
-    cluster.client.calls.pop_back();  // the application waits
-  }
-  return cluster;
-}
+// ---- crash and hang; more of it in hotdep09_hang_test.cc ----
 
 TEST(Hang, AStoppedServerIsNamed) {
   TestCluster cluster = without_s2();

@@ -1,6 +1,7 @@
 #include "analyse/incident.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <tuple>
 
@@ -11,35 +12,52 @@ namespace culprit {
 
 namespace {
 
-// Mean of a series over the union of some ticks; kMissing when it has no value there.
-double mean_over(const Series& series, const std::vector<bool>& ticks) {
+// The union of some ranges in the order of time, cut at the data's end.
+std::vector<TickRange> union_of(std::vector<TickRange> ranges, size_t ticks) {
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<TickRange> out;
+  for (const TickRange& range : ranges) {
+    const size_t until = std::min(range.second, ticks);
+    if (range.first >= until) continue;
+    if (!out.empty() && range.first <= out.back().second)
+      out.back().second = std::max(out.back().second, until);
+    else
+      out.emplace_back(range.first, until);
+  }
+  return out;
+}
+
+// Mean of a series, or of its trailing average, over some ticks; kMissing when it has no value there.
+double mean_over(const Series& series, const std::vector<TickRange>& ticks, const Average& average) {
   double sum = 0;
   int n = 0;
-  for (size_t t = 0; t < series.size(); ++t) {
-    if (!ticks[t] || is_missing(series[t])) continue;
-    sum += series[t];
-    ++n;
+  for (const TickRange& range : ticks) {
+    for (size_t t = range.first; t < range.second; ++t) {
+      const double value = trailing_mean(series, t, average.span, average.least);
+      if (is_missing(value)) continue;
+      sum += value;
+      ++n;
+    }
   }
   return n ? sum / n : kMissing;
 }
 
-void mark(std::vector<bool>& ticks, const std::vector<TickRange>& ranges) {
-  for (auto [from, until] : ranges)
-    for (size_t t = from; t < std::min(until, ticks.size()); ++t) ticks[t] = true;
-}
-
-// The server against its peers in one metric over some ticks; false when there is nothing to compare.
-bool weigh(const SeriesSet& series, Metric metric, size_t server, const std::vector<bool>& ticks, Evidence& out) {
+// The server against its peers in one metric over some ticks; false, and nothing is filled in, when there is nothing to
+// compare.
+bool weigh(const SeriesSet& series, Metric metric, size_t server, const std::vector<TickRange>& ticks,
+           const Average& average, Evidence& out) {
   if (!series.has(metric)) return false;
+  double value = kMissing;
   std::vector<double> peers;
   for (size_t i = 0; i < series.servers.size(); ++i) {
-    double mean = mean_over(series.of(metric)[i], ticks);
+    const double mean = mean_over(series.of(metric)[i], ticks, average);
     if (i == server)
-      out.value = mean;
+      value = mean;
     else if (!is_missing(mean))
       peers.push_back(mean);
   }
-  if (is_missing(out.value) || peers.empty()) return false;
+  if (is_missing(value) || peers.empty()) return false;
+  out.value = value;
   out.metric = info(metric).name;
   out.unit = info(metric).unit;
   out.peers_low = *std::min_element(peers.begin(), peers.end());
@@ -49,36 +67,93 @@ bool weigh(const SeriesSet& series, Metric metric, size_t server, const std::vec
   return true;
 }
 
+// Flags that follow each other share windows: each counts once.
+int count_distinct(const std::vector<const Flag*>& flags, std::vector<TickRange> Flag::*member) {
+  std::set<TickRange> all;
+  for (const Flag* flag : flags) all.insert((flag->*member).begin(), (flag->*member).end());
+  return static_cast<int>(all.size());
+}
+
+// The flags of one metric, in the order of time. Ticks are judged where they have a value, between two flags, too.
+void count_windows(const std::vector<const Flag*>& flags, Evidence& out) {
+  out.per_tick = flags[0]->per_tick;
+  if (!out.per_tick) {
+    out.windows = count_distinct(flags, &Flag::anomalous);
+    out.windows_judged = count_distinct(flags, &Flag::judged);
+    return;
+  }
+  auto length = [](const Flag& flag) { return flag.flagged.second - flag.flagged.first; };
+  size_t anomalous = 0;
+  for (const Flag* flag : flags) anomalous += length(*flag);
+  out.windows = static_cast<int>(anomalous);
+  const Flag& last = *flags.back();
+  out.windows_judged = static_cast<int>(last.values_before + length(last) - flags[0]->values_before);
+}
+
 // One piece of evidence per flagged metric: its flags in this incident together.
 Evidence convict(const SeriesSet& series, const std::vector<const Flag*>& flags) {
   Evidence evidence;
-  std::vector<bool> ticks(series.ticks);
+  std::vector<TickRange> anomalous;
   for (const Flag* flag : flags) {
-    mark(ticks, flag->anomalous);
-    evidence.windows += flag->windows;
-    evidence.windows_judged += flag->windows_judged;
+    anomalous.insert(anomalous.end(), flag->anomalous.begin(), flag->anomalous.end());
     const bool worse = flag->per_tick ? flag->distance < evidence.distance : flag->distance > evidence.distance;
     if (flag == flags.front() || worse) evidence.distance = flag->distance;
     evidence.threshold = flag->threshold;
-    evidence.per_tick = flag->per_tick;
   }
-  if (flags[0]->per_tick)  // judged in every tick: those between two flags were judged, too
-    evidence.windows_judged = static_cast<int>(flags.back()->flagged.second - flags[0]->flagged.first);
+  count_windows(flags, evidence);
   evidence.indicting = true;
-  weigh(series, flags[0]->metric, flags[0]->server, ticks, evidence);
   evidence.metric = info(flags[0]->metric).name;
+  evidence.unit = info(flags[0]->metric).unit;
+  // A server that had stopped sending may have no cwnd in the ticks that convicted it: what was judged is the average.
+  weigh(series, flags[0]->metric, flags[0]->server, union_of(std::move(anomalous), series.ticks), flags[0]->average,
+        evidence);
   return evidence;
+}
+
+// Where the ratio of medians convicted a weak server, its distance does not show why.
+void add_ratio(const std::vector<const Flag*>& flags, std::vector<std::string>& facts) {
+  for (const Flag* flag : flags) {
+    if (!(flag->ratio_limit > 0)) continue;
+    const std::string metric(info(flag->metric).name);
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "the ratio of its median %s to its peers' is %.3g, beyond %.3g, the limit of the ratio test of weak "
+                  "servers",
+                  metric.c_str(), flag->ratio, flag->ratio_limit);
+    facts.emplace_back(text);
+    return;
+  }
 }
 
 // Metrics that do not convict but belong to the resource, over all ticks of the incident.
 void corroborate(const SeriesSet& series, const Incident& incident, Resource resource, std::vector<Evidence>& out) {
-  std::vector<bool> ticks(series.ticks);
-  for (const Flag& flag : incident.flags) mark(ticks, flag.anomalous);
+  std::vector<TickRange> anomalous;
+  for (const Flag& flag : incident.flags)
+    anomalous.insert(anomalous.end(), flag.anomalous.begin(), flag.anomalous.end());
+  const std::vector<TickRange> ticks = union_of(std::move(anomalous), series.ticks);
   for (const MetricInfo& metric : metrics()) {
     if (metric.indicting || metric.resource != resource) continue;
     Evidence evidence;
-    if (weigh(series, metric.id, incident.server, ticks, evidence)) out.push_back(evidence);
+    if (weigh(series, metric.id, incident.server, ticks, Average(), evidence)) out.push_back(evidence);
   }
+}
+
+// When it began and ended: of several metrics the earliest and the latest.
+void fill_times(const SeriesSet& series, const Incident& incident, Accusation& out) {
+  TickRange onset = incident.flags[0].onset;
+  size_t end = 0;
+  size_t known = incident.flags[0].flagged.first;
+  bool open = false;
+  for (const Flag& flag : incident.flags) {
+    open |= flag.open;
+    known = std::min(known, flag.flagged.first);
+    onset = std::min(onset, flag.onset);
+    end = std::max(end, flag.end);
+  }
+  out.onset_from_ns = series.time_of(onset.first);
+  out.onset_until_ns = series.time_of(onset.second);
+  out.end_ns = open ? 0 : series.time_of(end);
+  out.known_ns = series.time_of(known);
 }
 
 }  // namespace
@@ -102,30 +177,21 @@ std::vector<Incident> find_incidents(std::vector<Flag> flags, size_t join) {
 Accusation accuse(const SeriesSet& series, const Incident& incident) {
   std::map<Metric, std::vector<const Flag*>> by_metric;
   std::set<Metric> deviating;
-  TickRange onset = incident.flags[0].onset;
-  size_t end = 0;
-  size_t known = incident.flags[0].flagged.first;
-  bool open = false;
   for (const Flag& flag : incident.flags) {
-    open |= flag.open;
-    known = std::min(known, flag.flagged.first);
     by_metric[flag.metric].push_back(&flag);
     deviating.insert(flag.metric);
-    onset = std::min(onset, flag.onset);
-    end = std::max(end, flag.end);
   }
-  Cause cause = find_cause(deviating);
+  const Cause cause = find_cause(deviating);
   Accusation out;
   out.server = series.servers[incident.server];
   out.resource = name_of(cause.resource);
   out.cause = cause.name;
   out.step = cause.step;
-  out.why = cause.why;
-  out.onset_from_ns = series.time_of(onset.first);
-  out.onset_until_ns = series.time_of(onset.second);
-  out.end_ns = open ? 0 : series.time_of(end);
-  out.known_ns = series.time_of(known);
-  for (const auto& [metric, flags] : by_metric) out.evidence.push_back(convict(series, flags));
+  fill_times(series, incident, out);
+  for (const auto& [metric, flags] : by_metric) {
+    out.evidence.push_back(convict(series, flags));
+    add_ratio(flags, out.facts);
+  }
   // What decided comes first, the most often anomalous one at the front.
   std::stable_sort(out.evidence.begin(), out.evidence.end(), [&](const Evidence& a, const Evidence& b) {
     auto rank = [&](const Evidence& e) {
@@ -136,6 +202,7 @@ Accusation accuse(const SeriesSet& series, const Incident& incident) {
   });
   const Evidence& first = out.evidence.front();
   out.confidence = static_cast<double>(first.windows) / std::max(1, first.windows_judged);
+  out.why = explain_step(cause, out.evidence);
   corroborate(series, incident, cause.resource, out.evidence);
   return out;
 }

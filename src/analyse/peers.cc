@@ -50,6 +50,35 @@ void fill_ratios(const std::vector<Values>& columns, const std::vector<size_t>& 
   }
 }
 
+// What a window holds of one metric: the values of those that have enough.
+struct Columns {
+  std::vector<Values> values;
+  std::vector<size_t> who;
+  bool any_missing = false;
+};
+
+Columns columns_of(const SeriesSet& series, Metric metric, const std::vector<Series>& smooth, size_t window,
+                   const PeerOptions& options, std::vector<PeerCell>& cells) {
+  const size_t from = options.windows.begin(window);
+  const size_t until = options.windows.end(window);
+  Columns out;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    Values column = values_in(smooth[i], from, until);
+    if (column.size() >= options.least_values) {
+      out.who.push_back(i);
+      out.values.push_back(std::move(column));
+      continue;
+    }
+    // Rates of an idle server are 0; only a latency is absent when nothing happens.
+    const bool heard = metric == Metric::await && sampled_in(series.sampled[i], from, until) >= options.least_values;
+    const bool some = !column.empty() || !values_in(series.of(metric)[i], from, until).empty();
+    cells[i].known = heard ? Known::idle : Known::missing;
+    cells[i].lack = some ? Lack::values : heard ? Lack::work : Lack::data;
+    out.any_missing |= !heard;
+  }
+  return out;
+}
+
 }  // namespace
 
 bool PeerTable::ever_active() const {
@@ -63,34 +92,21 @@ PeerTable compare_peers(const SeriesSet& series, Metric metric, const PeerOption
     smooth.push_back(trailing_average(raw, options.average_span, options.average_least));
 
   for (size_t w = 0; w < options.windows.count(series.ticks); ++w) {
-    const size_t from = options.windows.begin(w);
-    const size_t until = options.windows.end(w);
     std::vector<PeerCell> cells(table.servers);
-    std::vector<Values> columns;
-    std::vector<size_t> who;
-    bool any_missing = false;
-    for (size_t i = 0; i < table.servers; ++i) {
-      Values column = values_in(smooth[i], from, until);
-      if (column.size() >= options.least_values) {
-        who.push_back(i);
-        columns.push_back(std::move(column));
-        continue;
-      }
-      // Rates of an idle server are 0; only a latency is absent when nothing happens.
-      bool heard = metric == Metric::await && sampled_in(series.sampled[i], from, until) >= options.least_values;
-      cells[i].known = heard ? Known::idle : Known::missing;
-      any_missing |= !heard;
-    }
+    const Columns columns = columns_of(series, metric, smooth, w, options, cells);
     bool active = false;
-    if (who.size() >= options.least_servers) {
-      Distances distances = all_distances(columns, options.binning, active);
-      for (size_t k = 0; k < who.size(); ++k) {
-        cells[who[k]].known = Known::yes;
-        cells[who[k]].distance = majority_distance(distances, k);
+    if (columns.who.size() >= options.least_servers) {
+      Distances distances = all_distances(columns.values, options.binning, active);
+      for (size_t k = 0; k < columns.who.size(); ++k) {
+        cells[columns.who[k]].known = Known::yes;
+        cells[columns.who[k]].distance = majority_distance(distances, k);
       }
-      if (active) fill_ratios(columns, who, options.binning.floor, cells);
+      if (active) fill_ratios(columns.values, columns.who, options.binning.floor, cells);
     } else {
-      for (size_t i : who) cells[i].known = any_missing ? Known::missing : Known::idle;
+      for (size_t i : columns.who) {
+        cells[i].known = columns.any_missing ? Known::missing : Known::idle;
+        cells[i].lack = Lack::servers;
+      }
     }
     table.windows.push_back(std::move(cells));
     table.active.push_back(active);

@@ -24,16 +24,26 @@ struct PeerOptions {
 
 enum class Known : uint8_t {
   yes,
-  idle,      // heard of, but there was nothing to measure (a disk without requests has no await)
-  missing,   // not heard of, or fewer than three peers to compare with
+  idle,      // heard of, but there was too little to measure (a disk without requests has no await)
+  missing,   // not heard of, or fewer than three servers to compare because others were not
   majority,  // half of the servers or more deviate: nobody can say who is right (set by the judge, rule 8)
 };
+
+// Why a server is idle or missing in a window, for the reader; the verdict asks Known only.
+enum class Lack : uint8_t {
+  data,     // there is none
+  servers,  // it has enough values, but fewer than three servers do
+  values,   // it has some, but fewer than a window needs
+  work,     // heard of, but nothing happened that could be measured
+};
+constexpr size_t kLacks = 4;
 
 struct PeerCell {
   Known known = Known::missing;
   double distance = 0;  // more than half of the others are at least this far
   double above = 1;     // its median is at least this many times that of more than half of the others
   double below = 1;     // its median is at most this many times that of more than half of the others
+  Lack lack = Lack::data;
 };
 
 struct PeerTable {

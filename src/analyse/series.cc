@@ -22,10 +22,6 @@ int64_t nearest(int64_t t_ns, int64_t interval) {
   return (t_ns + interval / 2) / interval;
 }
 
-bool does_io(const Node& node) {
-  return node.roles.empty() || std::find(node.roles.begin(), node.roles.end(), "io") != node.roles.end();
-}
-
 // Rule 1 of who is compared: servers that do I/O and are not left out.
 Status choose_servers(Frame& frame, const SeriesOptions& options) {
   std::set<std::string> excluded(options.exclude.begin(), options.exclude.end());
@@ -52,13 +48,23 @@ Result<int64_t> resolve_time(const std::string& text, int64_t start_ns, int64_t 
   return start_ns + std::min(offset, kFarAway);
 }
 
+// A clock is to blame only where most of the ticks are empty.
+Error too_large(int64_t ticks, size_t servers, size_t samples) {
+  const bool full = static_cast<double>(samples) >= 0.5 * static_cast<double>(ticks) * static_cast<double>(servers);
+  return input_error(cat("the run spans ", ticks, " ticks of ", servers, " servers, more than can be held"),
+                     full ? "look at a part of it, as with --since +1h --until +2h"
+                          : "a clock may have been wrong; look at a part, as with --since +1h --until +2h");
+}
+
 Status choose_range(Frame& frame, const SeriesOptions& options) {
   SeriesSet& out = frame.out;
   int64_t first = INT64_MAX, last = INT64_MIN;
+  size_t samples = 0;
   for (const SampleInfo& sample : frame.run.samples()) {
     if (frame.server_of_node[sample.node] == kNoServer) continue;
     first = std::min(first, sample.t_ns);
     last = std::max(last, sample.t_ns);
+    ++samples;
   }
   if (first > last) return Ok{};  // no samples: no ticks
   ASSIGN_OR_RETURN(const int64_t since, resolve_time(options.since, first, first));
@@ -73,8 +79,7 @@ Status choose_range(Frame& frame, const SeriesOptions& options) {
   const int64_t ticks = nearest(last, out.interval_ns) - frame.first_tick + 1;
   if (ticks > kMostTicks ||
       static_cast<double>(ticks) * static_cast<double>(out.servers.size() * kMetrics) > kMostCells)
-    return input_error(cat("the run spans ", ticks, " ticks of ", out.servers.size(), " servers"),
-                       "a clock was wrong, or look at a part with --since and --until");
+    return too_large(ticks, out.servers.size(), samples);
   out.ticks = static_cast<size_t>(ticks);
   out.start_ns = frame.first_tick * out.interval_ns;
   return Ok{};
@@ -94,10 +99,25 @@ bool repeats_others(const KeyInfo& key) {
   if (!detail_value(key.detail, "slaves").empty() || !detail_value(key.detail, "lower").empty()) return true;
   static constexpr std::string_view kPrefixes[] = {"loop", "zram", "ram", "dm-",   "md",
                                                    "bond", "team", "br-", "virbr", "docker"};
-  const bool told = !detail_value(key.detail, "kind").empty();
-  const bool loop = detail_value(key.detail, "kind") == "loop" || key.name == "lo";
+  const std::string kind = detail_value(key.detail, "kind");
+  const bool told = !kind.empty() && kind != "virtual";
+  const bool loop = kind == "loop" || key.name == "lo";
   return loop || (!told && std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                                        [&](std::string_view prefix) { return key.name.starts_with(prefix); }));
+}
+
+// The ends of containers and virtual machines (veth, tap, tun): what they carry leaves the node through an interface
+// with a device, which has it too, and with receiving and sending exchanged.
+bool is_virtual(const KeyInfo& key) {
+  return key.source == "nic" && detail_value(key.detail, "kind") == "virtual";
+}
+
+// Nodes with an interface that has a device. Those of a lab have virtual ones only: there they are all there is.
+std::vector<bool> nodes_with_device(const Frame& frame) {
+  std::vector<bool> found(frame.run.nodes().size(), false);
+  for (const KeyInfo& key : frame.run.keys())
+    if (key.source == "nic" && !is_virtual(key) && !repeats_others(key)) found[key.node] = true;
+  return found;
 }
 
 const std::vector<std::string>& names_of(const Node& node, Resource resource) {
@@ -164,13 +184,17 @@ std::vector<bool> summed_keys(Frame& frame, std::string_view source, Resource re
   summed[0] = true;
   const std::set<std::pair<size_t, std::string>> below = members_of_named(frame);
   const std::vector<bool> found = nodes_with_named(frame, source, resource);
+  const std::vector<bool> with_device = nodes_with_device(frame);
   for (const KeyInfo& key : keys) {
     if (key.source != source) continue;
     const std::vector<std::string>& list = names_of(frame.run.nodes()[key.node], resource);
     const bool lists = !list.empty();
     const bool listed = lists && (is_named(list, key) || (!found[key.node] && source != "value"));
     const bool repeats = listed ? below.count({key.node, key.name}) > 0 : repeats_others(key);
-    summed[key.id] = key.name.empty() || ((listed || !lists) && !repeats);
+    const bool beside = !listed && with_device[key.node] && is_virtual(key);
+    summed[key.id] = key.name.empty() || ((listed || !lists) && !repeats && !beside);
+    if (beside && !repeats && !lists && frame.server_of_node[key.node] != kNoServer)
+      frame.note("virtual interfaces are not counted beside those with a device, so that nothing counts twice");
     if (repeats && key.name != "lo" && (listed || !lists) && frame.server_of_node[key.node] != kNoServer)
       frame.note(cat(key.name, listed ? " is part of another disk that is named, too, and is not counted twice"
                                       : " is stacked on other devices and is not counted twice"));

@@ -394,5 +394,20 @@ TEST_F(SeriesTest, WrongOptionsAreRefusedWithAHint) {
   EXPECT_FALSE(load_series(run.value(), options));
 }
 
+TEST_F(SeriesTest, ARunThatIsTooLongSaysHowToLookAtLess) {
+  node("s1");
+  begin();
+  sample(0, 0, {{&source_disk, "sda", disk(0, 0, 0, 0)}});
+  sample(0, 20'000'000, {{&source_disk, "sda", disk(1, 0, 0, 0)}});
+  auto run = RunReader::open(writer_->close().value());
+  SeriesOptions options;
+  auto set = load_series(run.value(), options);
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().hint, testing::HasSubstr("a clock"));  // two samples in 20,000,000 ticks
+  EXPECT_THAT(set.error().hint, testing::HasSubstr("--since"));
+  options.until = "+60s";
+  EXPECT_TRUE(load_series(run.value(), options));
+}
+
 }  // namespace
 }  // namespace culprit

@@ -206,4 +206,16 @@ struct TestCluster {
   }
 };
 
+// Four servers for a minute. From second `from` on s2 does nothing any more, and the application waits for it.
+inline TestCluster without_s2(int from = 20) {
+  TestCluster cluster(4);
+  cluster.work(0, from);
+  for (int second = from; second < 60; ++second) {
+    for (int i : {1, 3, 4}) serve(cluster.server(i), second);
+    use(cluster.client, 4, second, 2);
+    cluster.client.calls.pop_back();  // the application waits
+  }
+  return cluster;
+}
+
 }  // namespace culprit

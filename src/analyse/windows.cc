@@ -4,20 +4,22 @@
 
 namespace culprit {
 
-Series trailing_average(const Series& series, size_t span, size_t at_least) {
+double trailing_mean(const Series& series, size_t tick, size_t span, size_t at_least) {
   // Each mean is summed afresh: a running sum would drag rounding errors of large counters into quiet times, and
   // identical values must have identical means.
-  Series out(series.size(), kMissing);
-  for (size_t t = 0; t < series.size(); ++t) {
-    double sum = 0;
-    size_t present = 0;
-    for (size_t u = t + 1 >= span ? t + 1 - span : 0; u <= t; ++u) {
-      if (is_missing(series[u])) continue;
-      sum += series[u];
-      ++present;
-    }
-    if (present >= at_least && present > 0) out[t] = sum / static_cast<double>(present);
+  double sum = 0;
+  size_t present = 0;
+  for (size_t u = tick + 1 >= span ? tick + 1 - span : 0; u <= tick; ++u) {
+    if (is_missing(series[u])) continue;
+    sum += series[u];
+    ++present;
   }
+  return present >= at_least && present > 0 ? sum / static_cast<double>(present) : kMissing;
+}
+
+Series trailing_average(const Series& series, size_t span, size_t at_least) {
+  Series out(series.size(), kMissing);
+  for (size_t t = 0; t < series.size(); ++t) out[t] = trailing_mean(series, t, span, at_least);
   return out;
 }
 

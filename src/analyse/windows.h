@@ -18,6 +18,7 @@ struct Windows {
 };
 
 // The mean of the last `span` ticks, this one included; kMissing where fewer than `at_least` of them have a value.
+double trailing_mean(const Series& series, size_t tick, size_t span, size_t at_least);
 Series trailing_average(const Series& series, size_t span, size_t at_least);
 
 double median_of(std::vector<double> values);  // of an even number: the mean of the middle two; kMissing of none

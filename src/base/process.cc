@@ -17,7 +17,8 @@ namespace culprit {
 
 namespace {
 
-constexpr int kStartTime = 22;                // field of /proc/PID/stat
+constexpr int kThreads = 20;                  // field of /proc/PID/stat
+constexpr int kStartTime = 22;                // likewise
 constexpr int64_t kLookEvery = 5 * kNsPerMs;  // while waiting for an end
 
 std::string read_stat(pid_t pid, const std::string& proc) {
@@ -28,6 +29,12 @@ std::string read_stat(pid_t pid, const std::string& proc) {
 bool is_same(const ProcessId& process, const std::string& stat) {
   int64_t start = 0;
   return stat_field(stat, kStartTime, start) && start == process.start_ticks;
+}
+
+char state_in(const ProcessId& process, const std::string& stat) {
+  if (!is_same(process, stat)) return 0;
+  std::string_view rest = std::string_view(stat).substr(stat.rfind(')') + 1);
+  return next_word(rest).front();
 }
 
 }  // namespace
@@ -49,22 +56,30 @@ Result<ProcessId> identify_process(pid_t pid, const std::string& proc) {
 }
 
 char process_state(const ProcessId& process, const std::string& proc) {
-  std::string stat = read_stat(process.pid, proc);
-  if (!is_same(process, stat)) return 0;
-  std::string_view rest = std::string_view(stat).substr(stat.rfind(')') + 1);
-  return next_word(rest).front();
+  return state_in(process, read_stat(process.pid, proc));
 }
 
+// A first thread that has ended is shown as a zombie as long as others run.
 bool is_alive(const ProcessId& process, const std::string& proc) {
-  char state = process_state(process, proc);
-  return state != 0 && state != 'Z' && state != 'X';
+  std::string stat = read_stat(process.pid, proc);
+  char state = state_in(process, stat);
+  int64_t threads = 0;
+  if (state == 'Z') return stat_field(stat, kThreads, threads) && threads > 1;
+  return state != 0 && state != 'X';
 }
 
 // By a descriptor of the process, so that a number that changes hands between the look and the signal does no harm.
+// Where there are none (before Linux 5.3, or a container forbids them), right after the look.
 bool signal_process(const ProcessId& process, int signal_number) {
+  auto forbidden = [] { return errno == ENOSYS || errno == EPERM; };
   Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!handle.valid() || !is_alive(process)) return false;
-  return ::syscall(SYS_pidfd_send_signal, handle.get(), signal_number, nullptr, 0) == 0;
+  if (!handle.valid() && !forbidden()) return false;
+  if (!is_alive(process)) return false;
+  if (handle.valid()) {
+    if (::syscall(SYS_pidfd_send_signal, handle.get(), signal_number, nullptr, 0) == 0) return true;
+    if (!forbidden()) return false;
+  }
+  return is_alive(process) && ::kill(process.pid, signal_number) == 0;
 }
 
 bool wait_gone(const ProcessId& process, int64_t timeout_ns) {

@@ -21,7 +21,7 @@ struct ProcessId {
 
 // Who has this number now; an error when nobody has. `proc` is the root of /proc.
 Result<ProcessId> identify_process(pid_t pid, const std::string& proc = "/proc");
-// Still the same process, and no zombie.
+// Still the same process, and no zombie; one whose first thread has ended lives as long as another of its threads.
 bool is_alive(const ProcessId& process, const std::string& proc = "/proc");
 // Its state as in /proc/PID/stat (R, S, D, T, Z...); 0 when it is gone.
 char process_state(const ProcessId& process, const std::string& proc = "/proc");

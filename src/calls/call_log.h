@@ -40,8 +40,8 @@ struct LogEnd {
   int64_t calls = 0;
   int64_t fds = 0;
   std::vector<int64_t> lost;  // events that found the buffer full, per CPU
-  int64_t unseen = 0;         // AIO requests whose completion was reaped in user space
-  std::string stopped;        // asked, time over, targets ended, disk full
+  int64_t unseen = 0;         // completions that nobody could record (docs/formats/sclog.md)
+  std::string stopped;        // asked, time over, targets ended, size reached, disk full, error, imported
   std::vector<std::string> notes;
 
   int64_t all_lost() const;

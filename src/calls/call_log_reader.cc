@@ -14,7 +14,8 @@ namespace culprit {
 
 namespace {
 
-constexpr size_t kMostFds = 20'000'000;  // far above real captures; some gigabytes of memory
+constexpr size_t kMostFds = 20'000'000;           // far above real captures; some gigabytes of memory
+constexpr size_t kMostFdBytes = size_t{1} << 30;  // of their blocks, unpacked: a small file may hold very long names
 constexpr uint32_t kLastKind = static_cast<uint32_t>(BlockKind::end);
 
 bool looks_like_text(std::string_view bytes) {
@@ -58,6 +59,7 @@ struct CallLogReader::State {
   bool has_header = false;
   std::optional<LogEnd> end;
   std::vector<FdRecord> fds;
+  size_t fd_bytes = 0;  // of their blocks, unpacked
   std::vector<std::string> notes;
   size_t first_notes = 0;  // those from opening; the others are made anew whenever the log is read
   int64_t bytes = 0;
@@ -141,6 +143,11 @@ bool CallLogReader::State::fits(const Block& block, const std::string& fds_name)
 bool CallLogReader::State::take_fds(const Block& block, BlockReader& blocks) {
   if (fds.size() + block.records > kMostFds) {
     blocks.note(cat("it has more than ", kMostFds, " records; the later ones were left out"));
+    return false;
+  }
+  fd_bytes += block.raw.size();
+  if (fd_bytes > kMostFdBytes) {
+    blocks.note("its records take more than 1 GiB; the later ones were left out");
     return false;
   }
   Status taken = decode_fds(block.raw, block.records, fds);

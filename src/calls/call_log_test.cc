@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "calls/log_block.h"
+#include "calls/record_columns.h"
 
 namespace culprit {
 namespace {
@@ -294,6 +295,27 @@ TEST(CallLog, ABlockThatCannotBeDecodedIsLeftOut) {
   EXPECT_THAT(sequences_of(*reader), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(reader->notes(),
               ElementsAre(StartsWith(cat("the block at offset ", memory.pieces[0], " was left out: "))));
+}
+
+// Blocks that hold nothing are enough for that: what counts is what they are unpacked.
+TEST(CallLog, DescriptorsBeyondAGibibyteAreLeftOut) {
+  Memory memory;
+  CallLogWriter writer(memory.sink(), a_header());
+  ASSERT_TRUE(writer.add(a_file(1)));
+  ASSERT_TRUE(writer.flush());
+  auto large = BlockMaker().make(BlockKind::fds, std::string(kMaxBlockBytes, 'x'), 1);
+  auto last = BlockMaker().make(BlockKind::fds, encode_fds(std::vector<FdRecord>{a_file(3)}), 1);
+  ASSERT_TRUE(large);
+  ASSERT_TRUE(last);
+  std::string few = memory.fds + *large + *last;
+  auto all = CallLogReader::from_bytes(memory.calls, few, "x.sclog");
+  ASSERT_TRUE(all);
+  EXPECT_THAT(all->fds(), ElementsAre(a_file(1), a_file(3)));
+  std::string many = memory.fds;
+  for (int i = 0; i < 64; ++i) many += *large;
+  auto reader = CallLogReader::from_bytes(memory.calls, many + *last, "x.sclog");
+  ASSERT_TRUE(reader);
+  EXPECT_THAT(reader->fds(), ElementsAre(a_file(1)));
 }
 
 TEST(CallLog, TheFdlogOfAnotherCaptureIsLeftOut) {

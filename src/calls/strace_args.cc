@@ -18,8 +18,25 @@ constexpr size_t kMostArguments = 32;       // strace splits a few structures, b
 constexpr size_t kMostFds = 4096;           // in one line
 constexpr int kMostBrokenAnnotations = 16;  // then the rest of the line is taken as it is, or looking could take long
 constexpr size_t kMostFdDigits = 10;
+constexpr int kFcntl = 72;
+constexpr size_t kFcntlCommandAt = 1;
 constexpr std::string_view kCwd = "AT_FDCWD";
 constexpr std::string_view kIovLength = "iov_len=";
+
+struct SignalCode {
+  std::string_view name;
+  int value;
+};
+
+// Of the kernel's siginfo.h: the common ones.
+constexpr SignalCode kSignalCodes[] = {
+    {"SI_USER", 0},     {"SI_KERNEL", 0x80}, {"SI_QUEUE", -1},   {"SI_TIMER", -2},     {"SI_MESGQ", -3},
+    {"SI_ASYNCIO", -4}, {"SI_SIGIO", -5},    {"SI_TKILL", -6},   {"CLD_EXITED", 1},    {"CLD_KILLED", 2},
+    {"CLD_DUMPED", 3},  {"CLD_TRAPPED", 4},  {"CLD_STOPPED", 5}, {"CLD_CONTINUED", 6}, {"SEGV_MAPERR", 1},
+    {"SEGV_ACCERR", 2}, {"BUS_ADRALN", 1},   {"BUS_ADRERR", 2},  {"BUS_OBJERR", 3},    {"ILL_ILLOPC", 1},
+    {"ILL_ILLOPN", 2},  {"FPE_INTDIV", 1},   {"FPE_INTOVF", 2},  {"TRAP_BRKPT", 1},    {"TRAP_TRACE", 2},
+    {"POLL_IN", 1},     {"SYS_SECCOMP", 1},
+};
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -149,7 +166,14 @@ uint64_t register_of(Arg kind, std::string_view text) {
   if (kind == Arg::fd || kind == Arg::dirfd) return register_of_fd(text);
   if (kind == Arg::open_flags) return parse_open_flags(text);
   if (kind == Arg::signal) return register_of_signal(text);
+  if (kind == Arg::hex && text.starts_with("MSG_")) return parse_message_flags(text);
   return leading_value(text, kind == Arg::mode ? 8 : 10).value_or(0);
+}
+
+uint64_t register_of_command(const StraceArgs& args) {
+  if (args.list.size() <= kFcntlCommandAt) return kNoFcntlCommand;
+  std::string_view text = args.list[kFcntlCommandAt];
+  return leading_value(text).value_or(fcntl_command(text));
 }
 
 // "</srv>" behind a descriptor or AT_FDCWD; "" without.
@@ -191,6 +215,13 @@ void fill_registers(const Syscall& known, const StraceArgs& args, Call& call) {
   }
   int bytes = vector_bytes_argument(known.number);
   if (bytes >= 0) call.args[static_cast<size_t>(bytes)] = args.iov_bytes;
+  if (known.number == kFcntl) call.args[kFcntlCommandAt] = register_of_command(args);
+}
+
+int64_t signal_code(std::string_view text) {
+  for (const SignalCode& code : kSignalCodes)
+    if (code.name == text) return code.value;
+  return parse_int(text).value_or(0);
 }
 
 std::string strace_path(const Syscall& known, const StraceArgs& args) {

@@ -1,14 +1,18 @@
 // What strace -yy writes behind a descriptor, as a record: "/brick/f", "/dev/fuse<char 10:229>", "pipe:[7]",
-// "TCP:[10.0.0.1:49152->10.0.0.7:1023]", "UNIX-STREAM:[12->13,\"/run/s\"]", "anon_inode:[eventpoll]".
+// "TCP:[10.0.0.1:49152->10.0.0.7:1023]", "UNIX-STREAM:[12->13,\"/run/s\"]", "anon_inode:[eventpoll]". And the address
+// that a socket is to be connected with, which is not behind it yet.
 #include <string>
 
 #include "base/text.h"
 #include "calls/call_text.h"
+#include "calls/fd_class.h"
 #include "calls/strace_args.h"
 
 namespace culprit {
 
 namespace {
+
+constexpr size_t kMostPortDigits = 5;  // 65535
 
 uint64_t number_of(std::string_view digits) {
   auto value = parse_int(digits);
@@ -78,6 +82,14 @@ bool is_protocol(std::string_view text) {
   return text == "socket" || (!text.empty() && text[0] >= 'A' && text[0] <= 'Z' && text.find('/') == text.npos);
 }
 
+// What stands between `front` and the next `end`; "" when `front` is not there.
+std::string_view text_after(std::string_view text, std::string_view front, char end) {
+  size_t at = text.find(front);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + front.size());
+  return text.substr(0, text.find(end));
+}
+
 }  // namespace
 
 FdRecord parse_fd_annotation(std::string_view annotation, bool deleted) {
@@ -96,6 +108,20 @@ FdRecord parse_fd_annotation(std::string_view annotation, bool deleted) {
   if (front == "pipe") record.inode = number_of(within_brackets(annotation));
   record.name = name_text(annotation);
   return record;
+}
+
+// {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.2")} or
+// {sa_family=AF_INET6, sin6_port=htons(80), sin6_flowinfo=htonl(0), inet_pton(AF_INET6, "::1", &sin6_addr), ...}
+std::string strace_peer(const StraceArgs& args) {
+  if (args.list.size() < 2) return "";
+  std::string_view text = args.list[1];
+  bool six = text.starts_with("{sa_family=AF_INET6,");
+  if (!six && !text.starts_with("{sa_family=AF_INET,")) return "";
+  std::string_view port = text_after(text, six ? "sin6_port=htons(" : "sin_port=htons(", ')');
+  std::string_view address = text_after(text, six ? "inet_pton(AF_INET6, \"" : "inet_addr(\"", '"');
+  if (port.size() > kMostPortDigits) return "";
+  std::string peer = six ? cat("[", address, "]:", port) : cat(address, ":", port);
+  return parse_endpoint(peer).port < 0 ? "" : peer;
 }
 
 }  // namespace culprit

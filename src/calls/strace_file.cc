@@ -105,6 +105,7 @@ Result<StraceReport> import_strace_text(std::string_view text, const std::string
 Result<StraceReport> import_strace(const std::string& path, const std::string& stem, LogHeader header) {
   header.backend = "strace";
   header.what = path;
+  const bool of_server = header.around.server;
   Logs logs(stem, std::move(header));
   StraceImporter* source = nullptr;
   StraceSink sink;
@@ -114,7 +115,7 @@ Result<StraceReport> import_strace(const std::string& path, const std::string& s
     known.fd_class = classify(record, logs.around());
     return logs.add(known, source->first_ns());
   };
-  StraceImporter importer(std::move(sink), path);
+  StraceImporter importer(std::move(sink), path, of_server);
   source = &importer;
   Lines lines(importer);
   RETURN_IF_ERROR(read_blocks(path, [&](std::string_view block) { return lines.feed(block); }));

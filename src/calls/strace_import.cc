@@ -27,30 +27,11 @@ constexpr uint64_t kCloneThread = 0x10000;      // CLONE_THREAD
 constexpr uint64_t kDirectory = 0200000;        // O_DIRECTORY
 constexpr int kFirstKernelErrno = 512;          // ERESTARTSYS and its kin: no failure yet
 constexpr int kClose = 3;
+constexpr int kConnect = 42;
 constexpr std::array kMakesProcess = {56, 57, 58, 435};  // clone, fork, vfork, clone3
+constexpr std::array kExecs = {59, 322};                 // execve, execveat
 constexpr std::array kOnFolders = {78, 81, 217};         // getdents, fchdir, getdents64
 constexpr const char* kHint = "make it with: strace -f -ttt -T -yy -o FILE COMMAND";
-
-struct SignalCode {
-  std::string_view name;
-  int value;
-};
-
-// Of the kernel's siginfo.h: the common ones.
-constexpr SignalCode kSignalCodes[] = {
-    {"SI_USER", 0},     {"SI_KERNEL", 0x80}, {"SI_QUEUE", -1},   {"SI_TIMER", -2},     {"SI_MESGQ", -3},
-    {"SI_ASYNCIO", -4}, {"SI_SIGIO", -5},    {"SI_TKILL", -6},   {"CLD_EXITED", 1},    {"CLD_KILLED", 2},
-    {"CLD_DUMPED", 3},  {"CLD_TRAPPED", 4},  {"CLD_STOPPED", 5}, {"CLD_CONTINUED", 6}, {"SEGV_MAPERR", 1},
-    {"SEGV_ACCERR", 2}, {"BUS_ADRALN", 1},   {"BUS_ADRERR", 2},  {"BUS_OBJERR", 3},    {"ILL_ILLOPC", 1},
-    {"ILL_ILLOPN", 2},  {"FPE_INTDIV", 1},   {"FPE_INTOVF", 2},  {"TRAP_BRKPT", 1},    {"TRAP_TRACE", 2},
-    {"POLL_IN", 1},     {"SYS_SECCOMP", 1},
-};
-
-int64_t signal_code(std::string_view text) {
-  for (const SignalCode& code : kSignalCodes)
-    if (code.name == text) return code.value;
-  return parse_int(text).value_or(0);
-}
 
 // The number of a call by its name; strace calls one that it does not know itself syscall_0x1d5. -1: not known.
 int call_number(std::string_view name) {
@@ -64,6 +45,14 @@ int call_number(std::string_view name) {
   auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number, hex ? 16 : 10);
   bool whole = error == std::errc() && end == name.data() + name.size();
   return whole && number >= 0 && number < kMostSyscalls ? number : -1;
+}
+
+bool makes_process(int number) {
+  return std::ranges::count(kMakesProcess, number) > 0;
+}
+
+bool is_exec(int number) {
+  return std::ranges::count(kExecs, number) > 0;
 }
 
 bool shares_process(const Call& call, std::string_view arguments) {
@@ -95,6 +84,10 @@ uint64_t identity(const FdRecord& record) {
   return fnv1a64(cat(record.inode), hash);
 }
 
+uint64_t fd_key(int32_t process, uint64_t fd) {
+  return static_cast<uint64_t>(process) << 32 | (fd & 0xffffffff);
+}
+
 // A call whose end has not been read.
 struct Pending {
   int number = 0;
@@ -103,16 +96,24 @@ struct Pending {
   std::string arguments;
 };
 
+// Whom a socket was to reach, and the identity that it showed then.
+struct Wanted {
+  uint64_t shown = 0;
+  std::string peer;
+};
+
 }  // namespace
 
 struct StraceImporter::State {
   StraceSink sink;
   std::string name;
+  bool of_server = true;
   StraceReport report;
   StraceThreads threads;
   // Maps and not hashes: keys of a hostile text could all meet in one bucket.
   std::map<int32_t, Pending> pending;     // by thread
   std::map<uint64_t, uint64_t> seen_fds;  // (process, fd) -> identity
+  std::map<uint64_t, Wanted> wanted;      // (process, fd) of sockets that connect was called on
   std::vector<std::string> unknown_names;
   size_t pending_bytes = 0;
   uint64_t sequence = 0;
@@ -123,6 +124,7 @@ struct StraceImporter::State {
   int64_t untimed = 0;
   int64_t anonymous = 0;
   int64_t cut = 0;
+  int64_t halves = 0;
 
   Status skip();
   Status refuse_without_time(const StraceLine& line);
@@ -132,14 +134,17 @@ struct StraceImporter::State {
   Status on_resumed(const StraceLine& line);
   Status on_signal(const StraceLine& line);
   Status on_end(const StraceLine& line);
+  Status on_superseded(const StraceLine& line);
 
   Call begin(const StraceLine& line, CallKind kind, int number);
   int number_or_note(const StraceLine& line);
   std::optional<Pending> take_pending(int32_t thread);
   Status abandon(int32_t thread);
+  void forget_half(int32_t thread);
   Status complete(Call call, std::string_view arguments, const StraceResult& result);
   int64_t duration_of(const StraceLine& line, int64_t start_ns);
   Status show_fds(const Call& call, const StraceArgs& args, const StraceResult& result);
+  void add_peer(const Call& call, const StraceArgs& args, int32_t fd, FdRecord& record);
   Status show_fd(const Call& call, int64_t fd, FdRecord record, int64_t t_ns);
   Status show_failed_path(const Call& call, const StraceArgs& args);
   Status emit(const Call& call);
@@ -159,13 +164,17 @@ Status StraceImporter::State::refuse_without_time(const StraceLine& line) {
 }
 
 Status StraceImporter::State::event(const StraceLine& line) {
-  if (events++ == 0) report.first_ns = line.t_ns;
+  if (events++ == 0) {
+    report.first_ns = line.t_ns;
+    if (of_server && !is_exec(call_number(line.name))) threads.attached();
+  }
   report.last_ns = std::max(report.last_ns, line.t_ns);
   if (line.thread == 0) ++anonymous;
   if (line.kind == StraceKind::unfinished) return on_unfinished(line);
   if (line.kind == StraceKind::resumed) return on_resumed(line);
   if (line.kind == StraceKind::signal) return on_signal(line);
   if (line.kind == StraceKind::end) return on_end(line);
+  if (line.kind == StraceKind::superseded) return on_superseded(line);
   return on_call(line);
 }
 
@@ -199,7 +208,16 @@ std::optional<Pending> StraceImporter::State::take_pending(int32_t thread) {
   return out;
 }
 
-// What had not returned when its thread ended, or was lost sight of.
+// The second half is missing, as when its line was too long, but the thread has gone on: the call did return, nobody
+// knows when. As unfinished it would last to the end of the log.
+void StraceImporter::State::forget_half(int32_t thread) {
+  auto open = take_pending(thread);
+  if (!open) return;
+  ++halves;
+  if (makes_process(open->number)) threads.clone_is_lost(thread);
+}
+
+// What had not returned when its thread or the text ended.
 Status StraceImporter::State::abandon(int32_t thread) {
   auto open = take_pending(thread);
   if (!open) return Ok{};
@@ -221,7 +239,7 @@ int64_t StraceImporter::State::duration_of(const StraceLine& line, int64_t start
 }
 
 Status StraceImporter::State::on_call(const StraceLine& line) {
-  RETURN_IF_ERROR(abandon(line.thread));
+  forget_half(line.thread);
   int number = number_or_note(line);
   if (number < 0) return Ok{};
   Call call = begin(line, CallKind::call, number);
@@ -230,20 +248,23 @@ Status StraceImporter::State::on_call(const StraceLine& line) {
   return complete(call, line.arguments, result);
 }
 
+// Its descriptors are shown now and not with its end: other threads may use them meanwhile, and what they are would be
+// known only from then on.
 Status StraceImporter::State::on_unfinished(const StraceLine& line) {
-  RETURN_IF_ERROR(abandon(line.thread));
+  forget_half(line.thread);
   int number = number_or_note(line);
   if (number < 0) return Ok{};
   Call call = begin(line, CallKind::call, number);
+  StraceArgs args = split_strace_args(line.arguments);
+  if (const Syscall* known = find_syscall(number)) fill_registers(*known, args, call);
+  RETURN_IF_ERROR(show_fds(call, args, {}));
   bool room = pending_bytes + line.arguments.size() <= kMostPendingBytes && pending.size() < kMostPending;
   if (!room) ++cut;
   if (pending.size() >= kMostPending) return Ok{};
   Pending open{number, call.sequence, call.start_ns, room ? std::string(line.arguments) : ""};
   pending_bytes += open.arguments.size();
   pending.emplace(line.thread, std::move(open));
-  if (std::ranges::count(kMakesProcess, number) == 0) return Ok{};
-  if (const Syscall* known = find_syscall(number)) fill_registers(*known, split_strace_args(line.arguments), call);
-  threads.clone_begins(line.thread, shares_process(call, line.arguments));
+  if (makes_process(number)) threads.clone_begins(line.thread, shares_process(call, line.arguments));
   return Ok{};
 }
 
@@ -251,7 +272,7 @@ Status StraceImporter::State::on_unfinished(const StraceLine& line) {
 Status StraceImporter::State::on_resumed(const StraceLine& line) {
   int number = call_number(line.name);
   auto found = pending.find(line.thread);
-  if (found != pending.end() && found->second.number != number) RETURN_IF_ERROR(abandon(line.thread));
+  if (found != pending.end() && found->second.number != number) forget_half(line.thread);
   if (number < 0) return Ok{};
   StraceResult result = parse_strace_result(line.result);
   auto open = take_pending(line.thread);
@@ -277,10 +298,13 @@ Status StraceImporter::State::complete(Call call, std::string_view arguments, co
   if (const Syscall* known = find_syscall(call.number)) fill_registers(*known, args, call);
   RETURN_IF_ERROR(show_fds(call, args, result));
   RETURN_IF_ERROR(show_failed_path(call, args));
-  if (std::ranges::count(kMakesProcess, call.number) > 0)
+  if (makes_process(call.number) && !call.finished()) threads.clone_is_lost(call.thread);
+  if (makes_process(call.number) && call.finished())
     threads.clone_ends(call.thread, shares_process(call, arguments), call.result);
-  if (call.number == kClose && call.finished() && call.result == 0)
-    seen_fds.erase(static_cast<uint64_t>(call.process) << 32 | (call.args[0] & 0xffffffff));
+  if (call.number == kClose && call.finished() && call.result == 0) {
+    seen_fds.erase(fd_key(call.process, call.args[0]));
+    wanted.erase(fd_key(call.process, call.args[0]));
+  }
   return emit(call);
 }
 
@@ -291,6 +315,7 @@ Status StraceImporter::State::show_fds(const Call& call, const StraceArgs& args,
     FdRecord record = parse_fd_annotation(fd.annotation, fd.deleted);
     bool folder = starts_a_path(known, args, fd) || std::ranges::count(kOnFolders, call.number) > 0;
     if (folder && record.kind == FdKind::file) record.kind = FdKind::folder;
+    add_peer(call, args, fd.fd, record);
     RETURN_IF_ERROR(show_fd(call, fd.fd, std::move(record), fd.nested ? call.end_ns() : call.start_ns));
   }
   if (result.annotation.empty() || call.result < 0) return Ok{};
@@ -300,10 +325,25 @@ Status StraceImporter::State::show_fds(const Call& call, const StraceArgs& args,
   return show_fd(call, call.result, std::move(record), call.end_ns());
 }
 
+// Before a connection is there, and again when it was refused, a socket shows no peer. It is the one that connect was
+// to reach, as long as the socket shows what it showed then: just who refused is what matters.
+void StraceImporter::State::add_peer(const Call& call, const StraceArgs& args, int32_t fd, FdRecord& record) {
+  if (record.kind != FdKind::socket || !record.peer.empty()) return;
+  uint64_t key = fd_key(call.process, static_cast<uint32_t>(fd));
+  uint64_t shown = identity(record);
+  std::string peer = call.number == kConnect ? strace_peer(args) : "";
+  if (!peer.empty()) {
+    if (wanted.size() >= kMostSeenFds) wanted.clear();
+    wanted[key] = {shown, std::move(peer)};
+  }
+  auto it = wanted.find(key);
+  if (it != wanted.end() && it->second.shown == shown) record.peer = it->second.peer;
+}
+
 // Only what is new. A descriptor that was just opened is, if its flags tell something.
 Status StraceImporter::State::show_fd(const Call& call, int64_t fd, FdRecord record, int64_t t_ns) {
   if (fd > INT32_MAX || (record.name.empty() && record.kind != FdKind::socket)) return Ok{};
-  uint64_t key = static_cast<uint64_t>(call.process) << 32 | static_cast<uint32_t>(fd);
+  uint64_t key = fd_key(call.process, static_cast<uint64_t>(fd));
   uint64_t what = identity(record);
   auto it = seen_fds.find(key);
   if (it != seen_fds.end() && it->second == what && record.flags == 0) return Ok{};
@@ -352,6 +392,21 @@ Status StraceImporter::State::on_end(const StraceLine& line) {
   return emit(call);
 }
 
+// An exec by another thread than the process's first: it goes on under that one's number, and the first one is gone.
+Status StraceImporter::State::on_superseded(const StraceLine& line) {
+  if (line.other == line.thread) return Ok{};
+  RETURN_IF_ERROR(abandon(line.thread));
+  auto open = pending.find(line.other);
+  if (open != pending.end() && is_exec(open->second.number)) {
+    auto moved = pending.extract(open);
+    moved.key() = line.thread;
+    pending.insert(std::move(moved));
+  }
+  RETURN_IF_ERROR(abandon(line.other));
+  threads.leaves(line.other);
+  return Ok{};
+}
+
 Status StraceImporter::State::emit(const Call& call) {
   if (call.kind == CallKind::signal) ++report.signals;
   if (call.kind == CallKind::exit) ++report.ends;
@@ -374,14 +429,18 @@ void StraceImporter::State::add_notes() {
   note(anonymous, "lines do not say whose they are and count as process 0: strace -f -o FILE writes it");
   note(report.unfinished, "calls had not returned when their thread or the text ended");
   note(cut, "calls lost their arguments: too many were under way at a time");
+  note(halves, "calls were left out: their second half is missing, though their threads went on");
   note(threads.mistaken(), "threads were first taken for those of another process");
+  note(threads.before() > 1 ? threads.before() : 0, "threads were there before and count as one process");
   if (report.calls > 0 && report.fds == 0)
     report.notes.push_back("no descriptor has a name, so no call belongs to a file or socket: strace -yy writes them");
 }
 
-StraceImporter::StraceImporter(StraceSink sink, std::string name_for_errors) : state_(std::make_unique<State>()) {
+StraceImporter::StraceImporter(StraceSink sink, std::string name_for_errors, bool of_server)
+    : state_(std::make_unique<State>()) {
   state_->sink = std::move(sink);
   state_->name = std::move(name_for_errors);
+  state_->of_server = of_server;
 }
 StraceImporter::StraceImporter(StraceImporter&&) noexcept = default;
 StraceImporter& StraceImporter::operator=(StraceImporter&&) noexcept = default;

@@ -37,7 +37,9 @@ struct StraceSink {
 
 class StraceImporter {
  public:
-  StraceImporter(StraceSink sink, std::string name_for_errors);
+  // Threads that were there before a server was traced are taken for one process: what ends there is mostly a worker,
+  // not a daemon. At a client each stays a process: applications and the daemon of the mount are traced together.
+  StraceImporter(StraceSink sink, std::string name_for_errors, bool of_server = true);
   StraceImporter(StraceImporter&&) noexcept;
   StraceImporter& operator=(StraceImporter&&) noexcept;
   ~StraceImporter();

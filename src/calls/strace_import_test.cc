@@ -117,13 +117,31 @@ TEST(StraceImport, KeepsWhatNeverReturned) {
   EXPECT_FALSE(got.calls[0].finished());
   EXPECT_EQ(got.calls[1].kind, CallKind::exit);
   EXPECT_EQ(got.calls[1].result, 9);
-  EXPECT_EQ(got.calls[1].number, 1);
   EXPECT_EQ(got.calls[2].number, __NR_exit_group);
   EXPECT_FALSE(got.calls[2].finished());
   EXPECT_EQ(got.calls[4].number, __NR_fsync);
   EXPECT_FALSE(got.calls[4].finished());
   EXPECT_EQ(got.report->unfinished, 2);
-  EXPECT_THAT(names(got), ElementsAre("/b", "/a"));
+  EXPECT_THAT(names(got), ElementsAre("/a", "/b"));
+}
+
+TEST(StraceImport, ACallWhoseThreadWentOnHasReturned) {
+  std::string text = timed({"7 read(3</a>,  <unfinished ...>"});
+  text += cat("7 1700000000.5 <... read resumed>\"", std::string(kMostStraceLine, 'x'), "\", 99) = 99 <0.1>\n");
+  text += "7 1700000001.5 close(3</a>) = 0 <0.1>\n";
+  Imported got = read_text(text);
+  ASSERT_EQ(got.calls.size(), 1U);
+  EXPECT_EQ(got.calls[0].number, __NR_close);
+  EXPECT_EQ(got.report->unfinished, 0);
+  EXPECT_THAT(got.report->notes, Contains(HasSubstr("1 calls were left out: their second half is missing")));
+}
+
+TEST(StraceImport, ALongCallKnowsWhatOthersUseMeanwhile) {
+  Imported got = read_text(timed({"7 read(5</a>,  <unfinished ...>", "8 write(5</a>, \"x\", 1) = 1 <0.01>",
+                                  "7 <... read resumed>\"y\", 1) = 1 <0.3>"}));
+  ASSERT_EQ(got.calls.size(), 2U);
+  FdMap map(got.fds);
+  for (const Call& call : got.calls) EXPECT_NE(target_of(call, map), nullptr) << call.number;
 }
 
 // The child's first line often comes before the parent's clone has returned.
@@ -139,6 +157,77 @@ TEST(StraceImport, KnowsThreadsOfAProcess) {
   EXPECT_EQ(got.calls[4].kind, CallKind::exit);
   EXPECT_EQ(got.calls[4].number, 0);  // process 7 still has a thread
   EXPECT_EQ(got.calls[5].number, 1);
+}
+
+// As of strace -p: nobody was seen to make them, and 9 is a worker that nobody needs any more.
+TEST(StraceImport, ThreadsThatWereThereBeforeAreOneProcess) {
+  Imported got =
+      read_text(timed({"7 read(3</a>,  <unfinished ...>", "8 futex(0x1, FUTEX_WAIT, 2, NULL <unfinished ...>",
+                       "9 +++ exited with 0 +++", "7 <... read resumed>\"x\", 10) = 1 <0.1>",
+                       "8 +++ killed by SIGKILL +++", "7 +++ killed by SIGKILL +++"}));
+  ASSERT_EQ(got.calls.size(), 5U);
+  for (const Call& call : got.calls) EXPECT_EQ(call.process, 7) << call.thread;
+  EXPECT_EQ(got.calls[0].kind, CallKind::exit);
+  EXPECT_EQ(got.calls[0].number, 0);
+  EXPECT_EQ(got.calls[3].number, 0);
+  EXPECT_EQ(got.calls[4].number, 1);
+  EXPECT_THAT(got.report->notes, Contains("3 threads were there before and count as one process"));
+}
+
+TEST(StraceImport, ThreadsThatWereThereBeforeStayApartAtAClientAndBelowACommand) {
+  std::vector<int32_t> processes;
+  StraceSink sink;
+  sink.call = [&](const Call& call) -> Status {
+    processes.push_back(call.process);
+    return Ok{};
+  };
+  sink.fd = [](const FdRecord&) -> Status { return Ok{}; };
+  StraceImporter importer(std::move(sink), "t.strace", false);
+  ASSERT_TRUE(importer.line("7 1700000000.1 close(3) = 0 <0.1>").ok());
+  ASSERT_TRUE(importer.line("8 1700000000.2 close(3) = 0 <0.1>").ok());
+  ASSERT_TRUE(importer.finish().ok());
+  EXPECT_THAT(processes, ElementsAre(7, 8));
+  Imported got = read_text(timed({"7 execve(\"/x\", [\"x\"], 0x1) = 0 <0.1>", "8 close(3) = 0 <0.1>"}));
+  ASSERT_EQ(got.calls.size(), 2U);
+  EXPECT_EQ(got.calls[1].process, 8);
+}
+
+// 8 was there before, but its first line comes while 7 is making 9.
+TEST(StraceImport, WhoIsTakenForAChildInVainWasThereBefore) {
+  Imported got = read_text(timed({"7 vfork( <unfinished ...>", "8 read(3</a>, \"\", 1) = 0 <0.1>",
+                                  "9 execve(\"/x\", [\"x\"], 0x1) = 0 <0.1>", "7 <... vfork resumed>) = 9 <0.2>",
+                                  "8 +++ exited with 0 +++", "9 +++ exited with 0 +++"}));
+  ASSERT_EQ(got.calls.size(), 5U);
+  EXPECT_EQ(got.calls[3].thread, 8);
+  EXPECT_EQ(got.calls[3].process, 7);
+  EXPECT_EQ(got.calls[3].number, 0);
+  EXPECT_EQ(got.calls[4].process, 9);
+  EXPECT_EQ(got.calls[4].number, 1);
+}
+
+TEST(StraceImport, AChildThatEndedBeforeItsCloneReturnedIsNotAlive) {
+  Imported got = read_text(timed({"7 clone3({flags=CLONE_VM|CLONE_THREAD}, 88 <unfinished ...>",
+                                  "8 getpid() = 7 <0.000001>", "8 +++ exited with 0 +++",
+                                  "7 <... clone3 resumed> => {parent_tid=[8]}) = 8 <0.1>", "7 +++ exited with 0 +++"}));
+  ASSERT_EQ(got.calls.size(), 4U);
+  EXPECT_EQ(got.calls[1].number, 0);
+  EXPECT_EQ(got.calls[3].kind, CallKind::exit);
+  EXPECT_EQ(got.calls[3].number, 1);
+}
+
+TEST(StraceImport, AnExecByAnotherThreadGoesOnUnderTheFirstOnesNumber) {
+  Imported got = read_text(timed(
+      {"7 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 8 <0.1>", "7 futex(0x1, FUTEX_WAIT, 2, NULL <unfinished ...>",
+       "8 execve(\"/x\", [\"x\"], 0x1 /* 2 vars */ <pid changed to 7 ...>", "7 +++ superseded by execve in pid 8 +++",
+       "7 <... execve resumed>) = 0 <0.001>", "7 +++ exited with 0 +++"}));
+  ASSERT_EQ(got.calls.size(), 4U);
+  EXPECT_EQ(got.calls[1].number, __NR_futex);
+  EXPECT_FALSE(got.calls[1].finished());
+  EXPECT_EQ(got.calls[2].number, __NR_execve);
+  EXPECT_EQ(got.calls[2].thread, 7);
+  EXPECT_EQ(got.calls[2].start_ns, kBase + kSecond / 5);
+  EXPECT_EQ(got.calls[2].duration_ns, 1'000'000);
+  EXPECT_EQ(got.calls[3].number, 1);  // 8 is no more
 }
 
 TEST(StraceImport, OfSignals) {
@@ -165,6 +254,27 @@ TEST(StraceImport, ShowsADescriptorOnlyWhenItIsNew) {
   EXPECT_EQ(got.fds[2].peer, "6.7.8.9:10");
   EXPECT_EQ(got.fds[4].fd, 6);
   EXPECT_EQ(got.fds[4].t_ns, got.calls[4].end_ns());
+}
+
+TEST(StraceImport, ARefusedSocketHasThePeerThatItWasToReach) {
+  Imported got = read_text(
+      timed({"7 connect(12<TCP:[48211]>, {sa_family=AF_INET, sin_port=htons(49152), sin_addr=inet_addr(\"10.0.0.2\")}, "
+             "16) = -1 ECONNREFUSED (Connection refused) <0.1>",
+             "7 readv(12<TCP:[48211]>, 0x1, 1) = -1 ECONNREFUSED (Connection refused) <0.1>",
+             "7 connect(13<TCPv6:[48212]>, {sa_family=AF_INET6, sin6_port=htons(24007), sin6_flowinfo=htonl(0), "
+             "inet_pton(AF_INET6, \"fe80::1\", &sin6_addr), sin6_scope_id=0}, 28) = -1 EINPROGRESS (Now) <0.1>",
+             "7 write(13<TCPv6:[[fe80::2]:5->[fe80::1]:24007]>, \"x\", 1) = 1 <0.1>"}));
+  ASSERT_EQ(got.fds.size(), 3U);
+  EXPECT_EQ(got.fds[0].peer, "10.0.0.2:49152");
+  EXPECT_EQ(got.fds[0].t_ns, kBase);
+  EXPECT_EQ(got.fds[1].peer, "[fe80::1]:24007");
+  EXPECT_EQ(got.fds[1].local, "");
+  EXPECT_EQ(got.fds[2].local, "[fe80::2]:5");
+  Surroundings around;
+  around.server = false;
+  around.data_ports = {{49152, 49152}};
+  around.peers.push_back({"s2", "10.0.0.2", NodeKind::server});
+  EXPECT_EQ(classify(got.fds[0], around), FdClass::to_server);
 }
 
 TEST(StraceImport, SaysWhatItLeftOut) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 
 #include "base/text.h"
@@ -14,7 +15,6 @@ namespace culprit {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
-constexpr std::string_view kUnfinishedMark = "<unfinished ...>";
 constexpr int64_t kFirstUnixSecond = 100'000'000;   // 1973: smaller ones are times since the last line (strace -r)
 constexpr int64_t kLastUnixSecond = 9'000'000'000;  // the year 2255; in ns it still fits
 constexpr int64_t kMostSeconds = 100'000'000;       // of a duration: three years
@@ -121,10 +121,20 @@ bool take_name(std::string_view& body, StraceLine& line) {
   return true;
 }
 
+// Off the end: what stands there when the call had not returned. It is <detached ...> when strace lets the process go,
+// and <pid changed to 7 ...> when an exec gives the thread the number of its process's first one.
+bool take_open_end(std::string_view& body) {
+  size_t at = body.rfind('<');
+  if (at == std::string_view::npos || !body.ends_with(" ...>")) return false;
+  std::string_view mark = body.substr(at);
+  bool open = mark == "<unfinished ...>" || mark == "<detached ...>" || mark.starts_with("<pid changed to ");
+  if (open) body = trim(body.substr(0, at));
+  return open;
+}
+
 StraceKind parse_call(std::string_view body, StraceLine& line) {
   if (!take_name(body, line)) return StraceKind::unknown;
-  if (!body.ends_with(kUnfinishedMark)) return take_result(body, line) ? StraceKind::call : StraceKind::unknown;
-  body = trim(body.substr(0, body.size() - kUnfinishedMark.size()));
+  if (!take_open_end(body)) return take_result(body, line) ? StraceKind::call : StraceKind::unknown;
   if (body.ends_with("= ?") && take_result(body, line)) return StraceKind::call;  // our own text of such a call
   line.arguments = body;
   return StraceKind::unfinished;
@@ -150,7 +160,12 @@ StraceKind parse_signal(std::string_view body, StraceLine& line) {
 
 StraceKind parse_end(std::string_view body, StraceLine& line) {
   if (!body.ends_with(" +++")) return StraceKind::unknown;
-  if (body.starts_with("superseded by ")) return StraceKind::idle;
+  if (take(body, "superseded by execve in pid ")) {
+    auto thread = parse_int(take_word(body));
+    if (!thread || *thread <= 0 || *thread > std::numeric_limits<int32_t>::max()) return StraceKind::unknown;
+    line.other = static_cast<int32_t>(*thread);
+    return StraceKind::superseded;
+  }
   if (take(body, "exited with ")) {
     auto code = parse_int(take_word(body));
     if (!code || *code < 0 || *code > 255) return StraceKind::unknown;

@@ -8,10 +8,11 @@ namespace culprit {
 
 enum class StraceKind {
   call,        // name(arguments) = result <duration>
-  unfinished,  // name(arguments <unfinished ...>
+  unfinished,  // name(arguments <unfinished ...>, <detached ...> or <pid changed to 7 ...>
   resumed,     // <... name resumed>arguments) = result <duration>
   signal,      // --- name {arguments} ---
   end,         // +++ exited with 0 +++, +++ killed by SIGKILL +++
+  superseded,  // +++ superseded by execve in pid 8 +++
   idle,        // nothing that is kept: an empty line, strace's own messages, stops
   unknown,     // not strace's, or cut off
 };
@@ -29,6 +30,7 @@ struct StraceLine {
   std::string_view result;   // "3</brick/f>", "-1 ENOENT (No such file or directory)", "?"
   int64_t duration_ns = -1;  // -1: the line does not say
   int status = 0;            // of an end, as wait(2) has it
+  int32_t other = 0;         // superseded: the thread whose exec goes on under this line's number
 };
 
 StraceLine parse_strace_line(std::string_view text);

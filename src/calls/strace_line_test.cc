@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "calls/strace_args.h"
 
 namespace culprit {
@@ -52,6 +53,16 @@ TEST(StraceLine, InTwoHalves) {
   EXPECT_EQ(killed.result, "?");
 }
 
+TEST(StraceLine, WithoutASecondHalf) {
+  for (const char* text : {"4711 1700000000.123456 read(3</a>,  <detached ...>",
+                           "4711 1700000000.123456 read(3</a>, <pid changed to 7 ...>"}) {
+    StraceLine line = parse_strace_line(text);
+    EXPECT_EQ(line.kind, StraceKind::unfinished) << text;
+    EXPECT_EQ(line.arguments, "3</a>,") << text;
+  }
+  EXPECT_EQ(parse_strace_line("4711 1700000000.2 read(3</a>, <gone ...>").kind, StraceKind::unknown);
+}
+
 TEST(StraceLine, OurOwnTextOfWhatNeverReturned) {
   StraceLine line = parse_strace_line("4711 1700000000.2 fsync(7) = ? <unfinished ...>");
   EXPECT_EQ(line.kind, StraceKind::call);
@@ -66,6 +77,10 @@ TEST(StraceLine, SignalsAndEnds) {
   EXPECT_EQ(parse_strace_line("4711 1700000000.2 +++ exited with 3 +++").status, 3 << 8);
   EXPECT_EQ(parse_strace_line("4711 1700000000.2 +++ killed by SIGKILL +++").status, 9);
   EXPECT_EQ(parse_strace_line("4711 1700000000.2 +++ killed by SIGSEGV (core dumped) +++").status, 11 | 0x80);
+  StraceLine superseded = parse_strace_line("7 1700000000.2 +++ superseded by execve in pid 8 +++");
+  EXPECT_EQ(superseded.kind, StraceKind::superseded);
+  EXPECT_EQ(superseded.other, 8);
+  EXPECT_EQ(parse_strace_line("7 1700000000.2 +++ superseded by execve in pid x +++").kind, StraceKind::unknown);
   EXPECT_EQ(parse_strace_line("4711 1700000000.2 --- stopped by SIGSTOP ---").kind, StraceKind::idle);
   EXPECT_EQ(parse_strace_line("strace: Process 12 attached").kind, StraceKind::idle);
   EXPECT_EQ(parse_strace_line("").kind, StraceKind::idle);
@@ -132,6 +147,37 @@ TEST(StraceArgs, GiveTheRegisters) {
   fill_registers(*find_syscall("pwritev2"), split_strace_args("7, [{iov_len=100}, {iov_len=28}], 2, 4096, 0x2"),
                  vector);
   EXPECT_THAT(vector.args, ElementsAre(7, 0, 2, 4096, 128, 2));
+}
+
+TEST(StraceArgs, GiveCommandsAndFlagsByTheirNames) {
+  auto fcntl_of = [](std::string_view text) {
+    Call call;
+    fill_registers(*find_syscall("fcntl"), split_strace_args(text), call);
+    return call.args[1];
+  };
+  EXPECT_EQ(fcntl_of("3</a>, F_DUPFD, 10"), 0U);
+  EXPECT_EQ(fcntl_of("3</a>, F_GETFL"), 3U);
+  EXPECT_EQ(fcntl_of("3</a>, F_DUPFD_CLOEXEC, 10"), 1030U);
+  EXPECT_EQ(fcntl_of("3</a>, 7, 0"), 7U);
+  EXPECT_EQ(fcntl_of("3</a>, F_OF_THE_FUTURE, 0"), kNoFcntlCommand);
+  EXPECT_EQ(fcntl_of(""), kNoFcntlCommand);  // its first half was not seen
+  Call peek;
+  fill_registers(*find_syscall("recvfrom"), split_strace_args("5, \"\", 24, MSG_PEEK|MSG_DONTWAIT, NULL, NULL"), peek);
+  EXPECT_EQ(peek.args[3], 0x42U);
+  Call message;
+  fill_registers(*find_syscall("recvmsg"), split_strace_args("5, {msg_namelen=0}, MSG_PEEK|0x400"), message);
+  EXPECT_EQ(message.args[2], 0x402U);
+}
+
+TEST(StraceArgs, GiveThePeerOfConnect) {
+  auto peer_of = [](std::string_view address) { return strace_peer(split_strace_args(cat("3, ", address, ", 16"))); };
+  EXPECT_EQ(peer_of("{sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"10.0.0.2\")}"), "10.0.0.2:80");
+  EXPECT_EQ(peer_of("{sa_family=AF_INET6, sin6_port=htons(80), inet_pton(AF_INET6, \"::1\", &sin6_addr)}"), "[::1]:80");
+  EXPECT_EQ(peer_of("{sa_family=AF_UNIX, sun_path=\"/run/s\"}"), "");
+  EXPECT_EQ(peer_of("{sa_family=AF_INET, sin_port=htons(80)}"), "");
+  EXPECT_EQ(peer_of("{sa_family=AF_INET, sin_port=htons(99999), sin_addr=inet_addr(\"10.0.0.2\")}"), "");
+  EXPECT_EQ(peer_of("{sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"10.0.0"), "");
+  EXPECT_EQ(strace_peer(split_strace_args("3")), "");
 }
 
 TEST(StraceArgs, GiveThePath) {

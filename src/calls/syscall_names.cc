@@ -1,5 +1,5 @@
-// Names of errors, signals and open flags, as strace writes them. Tables of x86_64, not the machine's own headers: a
-// log may be read elsewhere than it was made.
+// Names of errors, signals, flags and commands, as strace writes them. Tables of x86_64, not the machine's own headers:
+// a log may be read elsewhere than it was made.
 #include <algorithm>
 #include <charconv>
 #include <vector>
@@ -74,6 +74,65 @@ constexpr Name kOpenFlags[] = {
 constexpr Name kAccess[] = {{0, "O_RDONLY"}, {1, "O_WRONLY"}, {2, "O_RDWR"}, {3, "O_ACCMODE"}};
 constexpr uint64_t kAccessMask = 3;
 
+constexpr Name kFcntlCommands[] = {
+    {0, "F_DUPFD"},
+    {1, "F_GETFD"},
+    {2, "F_SETFD"},
+    {3, "F_GETFL"},
+    {4, "F_SETFL"},
+    {5, "F_GETLK"},
+    {6, "F_SETLK"},
+    {7, "F_SETLKW"},
+    {8, "F_SETOWN"},
+    {9, "F_GETOWN"},
+    {10, "F_SETSIG"},
+    {11, "F_GETSIG"},
+    {15, "F_SETOWN_EX"},
+    {16, "F_GETOWN_EX"},
+    {17, "F_GETOWNER_UIDS"},
+    {36, "F_OFD_GETLK"},
+    {37, "F_OFD_SETLK"},
+    {38, "F_OFD_SETLKW"},
+    {1024, "F_SETLEASE"},
+    {1025, "F_GETLEASE"},
+    {1026, "F_NOTIFY"},
+    {1027, "F_DUPFD_QUERY"},
+    {1028, "F_CREATED_QUERY"},
+    {1029, "F_CANCELLK"},
+    {1030, "F_DUPFD_CLOEXEC"},
+    {1031, "F_SETPIPE_SZ"},
+    {1032, "F_GETPIPE_SZ"},
+    {1033, "F_ADD_SEALS"},
+    {1034, "F_GET_SEALS"},
+    {1035, "F_GET_RW_HINT"},
+    {1036, "F_SET_RW_HINT"},
+    {1037, "F_GET_FILE_RW_HINT"},
+    {1038, "F_SET_FILE_RW_HINT"},
+};
+
+constexpr Name kMessageFlags[] = {
+    {0x1, "MSG_OOB"},
+    {0x2, "MSG_PEEK"},
+    {0x4, "MSG_DONTROUTE"},
+    {0x8, "MSG_CTRUNC"},
+    {0x20, "MSG_TRUNC"},
+    {0x40, "MSG_DONTWAIT"},
+    {0x80, "MSG_EOR"},
+    {0x100, "MSG_WAITALL"},
+    {0x200, "MSG_FIN"},
+    {0x400, "MSG_SYN"},
+    {0x800, "MSG_CONFIRM"},
+    {0x1000, "MSG_RST"},
+    {0x2000, "MSG_ERRQUEUE"},
+    {0x4000, "MSG_NOSIGNAL"},
+    {0x8000, "MSG_MORE"},
+    {0x10000, "MSG_WAITFORONE"},
+    {0x40000, "MSG_BATCH"},
+    {0x4000000, "MSG_ZEROCOPY"},
+    {0x20000000, "MSG_FASTOPEN"},
+    {0x40000000, "MSG_CMSG_CLOEXEC"},
+};
+
 constexpr std::string_view kAioRequests = "pread pwrite fsync fdsync - poll noop preadv pwritev";
 
 constexpr std::string_view kUringRequests =
@@ -87,6 +146,13 @@ constexpr std::string_view kUringRequests =
 int find_name(std::span<const Name> names, std::string_view name) {
   auto it = std::find_if(names.begin(), names.end(), [&](const Name& one) { return one.name == name; });
   return it == names.end() ? 0 : static_cast<int>(it->value);
+}
+
+// Of bits without a name, "0x400"; 0 when it is no such number.
+uint64_t bits_of(std::string_view text) {
+  uint64_t bits = 0;
+  if (text.starts_with("0x")) std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+  return bits;
 }
 
 using Words = std::vector<std::string_view>;
@@ -181,11 +247,22 @@ uint64_t parse_open_flags(std::string_view text) {
   for (std::string_view name : split(text, '|')) {
     flags |= static_cast<uint64_t>(find_name(kAccess, name));
     flags |= static_cast<uint64_t>(find_name(kOpenFlags, name));
-    uint64_t bits = 0;
-    if (name.starts_with("0x")) std::from_chars(name.data() + 2, name.data() + name.size(), bits, 16);
-    flags |= bits;
+    flags |= bits_of(name);
   }
   return flags;
+}
+
+uint64_t parse_message_flags(std::string_view text) {
+  uint64_t flags = 0;
+  for (std::string_view name : split(text, '|'))
+    flags |= static_cast<uint64_t>(find_name(kMessageFlags, name)) | bits_of(name);
+  return flags;
+}
+
+uint64_t fcntl_command(std::string_view name) {
+  for (const Name& one : kFcntlCommands)
+    if (one.name == name) return one.value;
+  return kNoFcntlCommand;
 }
 
 }  // namespace culprit

@@ -63,7 +63,11 @@ int signal_number(std::string_view name);  // 0: not known
 
 // Open flags by name, as strace has them: "O_RDWR|O_CREAT|O_DIRECT". Bits without a name are in hex at the end.
 std::string open_flags_text(uint64_t flags);
-uint64_t parse_open_flags(std::string_view text);  // names that are not known count as 0
+uint64_t parse_open_flags(std::string_view text);     // names that are not known count as 0
+uint64_t parse_message_flags(std::string_view text);  // likewise: "MSG_PEEK|MSG_DONTWAIT"
+
+constexpr uint64_t kNoFcntlCommand = ~uint64_t{0};  // not 0: that is F_DUPFD, which makes a descriptor
+uint64_t fcntl_command(std::string_view name);      // "F_SETLKW"; kNoFcntlCommand when it is not known
 
 // What an asynchronous request does, by its opcode: "pwrite" (aio), "writev" (uring); "opcode 99".
 std::string request_name(CallKind kind, int opcode);

@@ -24,10 +24,11 @@ struct CaptureNode {
   std::string name;
   Surroundings around;
   std::vector<ProcessId> processes;  // captured with all threads and all children they will have
-  // Processes that appear later are captured from their exec on: those of these names in this mount namespace.
+  // Processes that appear later are captured from their exec on: those of these names in this network namespace. Each
+  // node of a lab has its own; mount namespaces would not do, because systemd gives them to single daemons.
   std::vector<std::string> newcomers;  // as in /proc/PID/comm
   bool all_newcomers = false;          // every process that execs there
-  uint64_t mount_namespace = 0;        // inode of /proc/PID/ns/mnt; 0: no newcomers
+  uint64_t network_namespace = 0;      // inode of /proc/PID/ns/net; 0: no newcomers
 };
 
 struct CaptureOptions {
@@ -64,6 +65,8 @@ class Backend {
   virtual Result<bool> turn(CaptureSink& sink, int64_t wait_ns) = 0;
   // Detaches without harm and hands over the rest; calls that have not returned come as kUnfinished.
   virtual Result<CaptureReport> stop(CaptureSink& sink) = 0;
+  // Before stop(), when nothing can be kept of it: the command that it has started must not go on unseen.
+  virtual void end_command() {}
   // Both for the caller's progress line.
   virtual size_t processes_alive() const = 0;
   virtual int64_t lost_so_far() const { return 0; }

@@ -1,6 +1,7 @@
 #include "capture/node_command.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ namespace {
 constexpr size_t kMostLine = 65536;                // of the orders and pings
 constexpr size_t kMostOrders = 1'000'000;          // lines: a peer each, and some
 constexpr int64_t kMostBuffer = int64_t{4} << 30;  // bytes; the kernel refuses long before
+constexpr unsigned kMostSilence = 200;             // seconds; pings come every 60, so three are missing
 
 constexpr std::string_view kKinds[] = {"server", "client", "other"};  // in the order of NodeKind
 
@@ -170,6 +172,22 @@ class Lines {
   std::string buffer_;
 };
 
+// A connection may break without a word: nobody tells us, and who writes into it waits for hours. Then a timer ends us,
+// whatever our threads are waiting for, and the kernel lets go of all that we hold. There is nobody to hand over to.
+class DeadMansSwitch {
+ public:
+  DeadMansSwitch() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { ::_exit(1); };
+    ::sigaction(SIGALRM, &action, nullptr);
+    wind_up();
+  }
+  ~DeadMansSwitch() { ::alarm(0); }
+  DeadMansSwitch(const DeadMansSwitch&) = delete;
+  DeadMansSwitch& operator=(const DeadMansSwitch&) = delete;
+  void wind_up() { ::alarm(kMostSilence); }
+};
+
 // Answers pings at once, whatever the capture is doing, and sees the end of stdin.
 class Listener {
  public:
@@ -191,7 +209,9 @@ class Listener {
       pollfd fds[2] = {{lines_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
       if (::poll(fds, 2, -1) < 0 && errno != EINTR) break;
       if (fds[1].revents != 0) return;
-      if (fds[0].revents != 0 && !lines_.read()) break;
+      if (fds[0].revents == 0) continue;
+      if (!lines_.read()) break;
+      switch_.wind_up();
     }
     ended_ = true;
   }
@@ -205,6 +225,7 @@ class Listener {
   Lines& lines_;
   FrameOut& frames_;
   Fd wake_;
+  DeadMansSwitch switch_;
   std::atomic<bool> ended_ = false;
   std::thread thread_;  // the last member: it uses the others
 };

@@ -1,6 +1,7 @@
 // `culprit-node syscap`: the capture of a node behind ssh. It says that it is there, reads its orders from stdin (a key
 // and thousands of peers do not belong into a command line that everybody sees), and sends its logs as frames to
-// stdout. When stdin ends, it detaches and ends: a recorder that dies leaves nothing running.
+// stdout. When stdin ends, or nothing comes through it for 200 s, it detaches and ends: a recorder that dies, or whose
+// connection breaks, leaves nothing running.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,5 @@
 #include "capture/node_target.h"
 
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "capture/processes.h"
+#include "capture/storage_device.h"
 
 namespace culprit {
 
@@ -18,11 +17,6 @@ constexpr int64_t kMostCommandLine = 1 << 20;  // the kernel's own limit is 2 MB
 constexpr size_t kMostStorage = 256;           // folders on one node
 constexpr size_t kShownProcesses = 8;          // then only their number
 
-// As the kernel has it (call.h), not as stat(2) packs it.
-uint64_t device_number(dev_t device) {
-  return uint64_t{major(device)} << 20 | minor(device);
-}
-
 template <class T>
 void add_once(std::vector<T>& list, T value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
@@ -31,6 +25,18 @@ void add_once(std::vector<T>& list, T value) {
 std::string comm_of(pid_t pid) {
   auto text = read_file(cat("/proc/", pid, "/comm"), 4096);
   return text ? printable(trim(*text), 20) : "?";
+}
+
+// Only of our own namespace: what a lab's node lacks runs on the lab's other nodes, and that is as it should be.
+std::string missing_text(const CaptureNode& node) {
+  std::string names = join(node.newcomers, ", ");
+  bool ours = node.network_namespace == network_namespace_of(::getpid());
+  std::vector<ProcessId> elsewhere = ours ? processes_named(node.newcomers, 0) : std::vector<ProcessId>();
+  if (elsewhere.empty()) return cat(names, ", which does not run yet");
+  pid_t first = elsewhere.front().pid;
+  if (network_namespace_of(first) == 0) return cat(names, ", which only root can look at (process ", first, ")");
+  return cat(names, ", which runs in another network namespace only (process ", first,
+             ", a container's?): --pid takes such a process");
 }
 
 }  // namespace
@@ -61,9 +67,9 @@ void find_storage(const std::vector<ProcessId>& processes, std::string_view opti
     }
   }
   for (const std::string& folder : around.storage) {
-    struct stat info {};
-    if (::stat(cat("/proc/", root, "/root", folder).c_str(), &info) != 0) continue;
-    add_once(around.devices, device_number(info.st_dev));
+    auto device = storage_device(root, folder);
+    if (!device && !processes.empty()) device = storage_device(processes.front().pid, folder);  // in its own mounts
+    if (device) add_once(around.devices, *device);
   }
 }
 
@@ -71,14 +77,14 @@ Result<CaptureNode> find_target(const NodeOrder& order, pid_t root) {
   CaptureNode node;
   node.name = order.name;
   node.around = order.around;
-  node.mount_namespace = mount_namespace_of(root);
-  if (node.mount_namespace == 0)
+  node.network_namespace = network_namespace_of(root);
+  if (node.network_namespace == 0)
     return system_error(cat("cannot see the namespaces of ", order.name), 0,
                         ::geteuid() == 0 ? "is it still there?" : "run as root");
   node.newcomers = order.daemons;
   node.all_newcomers = order.daemons.empty();
-  node.processes =
-      node.all_newcomers ? processes_in(node.mount_namespace) : processes_named(order.daemons, node.mount_namespace);
+  node.processes = node.all_newcomers ? processes_in(node.network_namespace)
+                                      : processes_named(order.daemons, node.network_namespace);
   // The keeper only waits, and we ourselves would be a loop.
   std::erase_if(node.processes,
                 [&](const ProcessId& process) { return process.pid == root || process.pid == ::getpid(); });
@@ -88,8 +94,7 @@ Result<CaptureNode> find_target(const NodeOrder& order, pid_t root) {
 
 std::string target_text(const CaptureNode& node) {
   if (node.all_newcomers) return "every process of the node";
-  if (node.processes.empty())
-    return node.newcomers.empty() ? "nothing" : cat(join(node.newcomers, ", "), ", which does not run yet");
+  if (node.processes.empty()) return node.newcomers.empty() ? "nothing" : missing_text(node);
   std::string text;
   std::string last;
   for (size_t i = 0; i < node.processes.size() && i < kShownProcesses; ++i) {

@@ -16,7 +16,7 @@ namespace culprit {
 struct NodeOrder {
   std::string name;
   Surroundings around;               // its devices are found out on the node, and its storage where that is empty
-  std::vector<std::string> daemons;  // as in /proc/PID/comm; empty: every process of its mount namespace
+  std::vector<std::string> daemons;  // as in /proc/PID/comm; empty: every process of its network namespace
   std::string storage_option;        // the daemons' option that names their storage; "": none does
 };
 
@@ -27,7 +27,8 @@ Result<CaptureNode> find_target(const NodeOrder& order, pid_t root);
 // Completes `around`: storage from the command lines of `processes` when there is none, then the devices below it.
 void find_storage(const std::vector<ProcessId>& processes, std::string_view option, pid_t root, Surroundings& around);
 
-// "glusterfsd 4711, 4712"; "every process of the node".
+// "glusterfsd 4711, 4712"; "every process of the node". Of daemons that are not there it says whether they run in a
+// container instead.
 std::string target_text(const CaptureNode& node);
 
 // The values of an option in a command line as /proc/PID/cmdline has it: "--opt value" and "--opt=value".

@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "capture/processes.h"
+#include "capture/storage_device.h"
 
 namespace culprit {
 namespace {
@@ -27,9 +30,9 @@ TEST(NodeTarget, DevicesAreThoseBelowTheStorage) {
   Surroundings around;
   around.storage = {"/", "/", "/nonexistent/folder"};
   find_storage({}, "", ::getpid(), around);
-  struct stat info {};
-  ASSERT_EQ(::stat("/", &info), 0);
-  EXPECT_THAT(around.devices, ElementsAre(uint64_t{major(info.st_dev)} << 20 | minor(info.st_dev)));
+  auto device = storage_device(::getpid(), "/");
+  ASSERT_TRUE(device);
+  EXPECT_THAT(around.devices, ElementsAre(*device));
 }
 
 TEST(NodeTarget, DaemonsOfANameAreFoundAndOursIsNot) {
@@ -40,13 +43,40 @@ TEST(NodeTarget, DaemonsOfANameAreFoundAndOursIsNot) {
   ASSERT_TRUE(none) << none.error().message();
   EXPECT_TRUE(none->processes.empty());
   EXPECT_EQ(none->newcomers, order.daemons);
-  EXPECT_EQ(none->mount_namespace, mount_namespace_of(::getpid()));
+  EXPECT_EQ(none->network_namespace, network_namespace_of(::getpid()));
   EXPECT_THAT(target_text(*none), HasSubstr("does not run yet"));
   order.daemons.clear();
   auto all = find_target(order, ::getpid());
   ASSERT_TRUE(all);
   EXPECT_TRUE(all->all_newcomers);
   for (const ProcessId& process : all->processes) EXPECT_NE(process.pid, ::getpid());
+}
+
+// A child with a network of its own, as a container has one.
+TEST(NodeTarget, ADaemonInAContainerIsToldOf) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_NAME, "culprit_inside");
+    bool moved = ::unshare(CLONE_NEWNET) == 0;
+    if (::write(ends[1], moved ? "y" : "n", 1) == 1) ::pause();
+    ::_exit(0);
+  }
+  char moved = 0;
+  EXPECT_EQ(::read(ends[0], &moved, 1), 1);
+  NodeOrder order;
+  order.name = "here";
+  order.daemons = {"culprit_inside"};
+  auto target = find_target(order, ::getpid());
+  std::string text = target ? target_text(*target) : target.error().message();
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  if (moved != 'y') GTEST_SKIP() << "a network namespace needs root";
+  EXPECT_THAT(text, HasSubstr(cat("process ", child)));
+  EXPECT_THAT(text, HasSubstr("--pid"));
 }
 
 TEST(NodeTarget, ANamespaceThatIsGoneIsAnError) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -33,6 +34,10 @@ struct NumberText {
   }
   char text[16];
 };
+
+bool lacks_descriptors() {
+  return errno == EMFILE || errno == ENFILE;
+}
 
 FdKind kind_of(std::string_view link, mode_t mode) {
   if (link.starts_with(kSocket)) return FdKind::socket;
@@ -261,6 +266,7 @@ bool ProcFds::read_link(int fd, pid_t thread, std::string& link) {
     if (who <= 0) continue;
     if (shown_by_ != who || !folder_.valid()) {
       folder_.reset(::open(cat("/proc/", who, "/fd").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      starved_ = starved_ || (!folder_.valid() && lacks_descriptors());
       shown_by_ = who;
     }
     ssize_t n = folder_.valid() ? ::readlinkat(folder_.get(), name.text, text, sizeof text) : -1;
@@ -275,6 +281,7 @@ bool ProcFds::read_link(int fd, pid_t thread, std::string& link) {
 void ProcFds::fill_socket(FdRecord& record) {
   if (!handle_.valid()) handle_.reset(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
   Fd copy(handle_.valid() ? static_cast<int>(::syscall(SYS_pidfd_getfd, handle_.get(), record.fd, 0)) : -1);
+  starved_ = !copy.valid() && lacks_descriptors();
   std::string number = std::move(record.name);
   record.name.clear();
   if (copy.valid())
@@ -286,6 +293,7 @@ void ProcFds::fill_socket(FdRecord& record) {
 
 std::optional<FdRecord> ProcFds::look_up(int fd, pid_t thread, std::optional<uint32_t> flags) {
   FdRecord record;
+  starved_ = false;
   if (fd < 0 || !read_link(fd, thread, record.name)) return std::nullopt;
   // Without asking the file system: it may be FUSE, and its daemon a process that waits for us in a stop.
   struct statx info {};

@@ -24,6 +24,8 @@ class ProcFds {
   // a leader that ended before its threads shows no descriptors. `flags`: when the caller knows them from open's
   // arguments, one file less has to be read.
   std::optional<FdRecord> look_up(int fd, pid_t thread, std::optional<uint32_t> flags = std::nullopt);
+  // Whether that found nothing, or less than there is, because we ourselves have too many files open.
+  bool starved() const { return starved_; }
   // The path of a folder that it has open, or works in (AT_FDCWD); "" when there is none.
   std::string folder(int fd, pid_t thread);
 
@@ -35,6 +37,7 @@ class ProcFds {
   pid_t shown_by_ = 0;  // whose /proc folder `folder_` is
   Fd folder_;           // /proc/PID/fd
   Fd handle_;           // pidfd, for sockets
+  bool starved_ = false;
 };
 
 // Flags as the kernel keeps them of those that open was given: what only matters while opening is gone.

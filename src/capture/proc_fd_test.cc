@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -55,6 +56,22 @@ TEST(ProcFdTest, AClosedOneIsNothing) {
   EXPECT_FALSE(ProcFds(getpid()).look_up(-1, getpid()));
   EXPECT_FALSE(ProcFds(getpid()).look_up(1000000, getpid()));
   EXPECT_FALSE(ProcFds(-1).look_up(0, -1));
+}
+
+TEST(ProcFdTest, WithoutDescriptorsOfOurOwnItSaysSo) {
+  Fd file(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ProcFds fds(getpid());
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+  rlimit none{0, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  bool found = fds.look_up(file.get(), getpid()).has_value();
+  bool starved = fds.starved();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_FALSE(found);
+  EXPECT_TRUE(starved);
+  EXPECT_TRUE(fds.look_up(file.get(), getpid()));
+  EXPECT_FALSE(fds.starved());
 }
 
 // A connected pair over loopback: both ends know each other.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -77,13 +78,16 @@ std::vector<pid_t> threads_of(pid_t pid, const std::string& proc) {
   return numbers_in(cat(proc, "/", pid, "/task"));
 }
 
-uint64_t mount_namespace_of(pid_t pid, const std::string& proc) {
+uint64_t network_namespace_of(pid_t pid, const std::string& proc) {
   struct stat info {};
-  if (::stat(cat(proc, "/", pid, "/ns/mnt").c_str(), &info) != 0) return 0;
-  return info.st_ino;
+  if (::stat(cat(proc, "/", pid, "/ns/net").c_str(), &info) == 0) return info.st_ino;
+  if (errno != ENOENT) return 0;
+  for (pid_t tid : threads_of(pid, proc))  // a first thread that ended before the others shows none
+    if (::stat(cat(proc, "/", pid, "/task/", tid, "/ns/net").c_str(), &info) == 0) return info.st_ino;
+  return 0;
 }
 
-std::vector<ProcessId> processes_named(const std::vector<std::string>& names, uint64_t mount_namespace,
+std::vector<ProcessId> processes_named(const std::vector<std::string>& names, uint64_t network_namespace,
                                        const std::string& proc) {
   std::set<std::string> wanted;
   for (const std::string& name : names) wanted.insert(name.substr(0, kMostComm));
@@ -91,18 +95,34 @@ std::vector<ProcessId> processes_named(const std::vector<std::string>& names, ui
   for (pid_t pid : numbers_in(proc)) {
     const std::string comm = comm_of(pid, proc);
     if (!wanted.contains(comm.substr(0, comm.find('/')))) continue;  // some append their main thread's name
-    if (mount_namespace != 0 && mount_namespace_of(pid, proc) != mount_namespace) continue;
+    if (network_namespace != 0 && network_namespace_of(pid, proc) != network_namespace) continue;
     keep_if_alive(pid, proc, found);
   }
   return found;
 }
 
-std::vector<ProcessId> processes_in(uint64_t mount_namespace, const std::string& proc) {
+std::vector<ProcessId> processes_in(uint64_t network_namespace, const std::string& proc) {
   std::vector<ProcessId> found;
-  if (mount_namespace == 0) return found;
+  if (network_namespace == 0) return found;
   for (pid_t pid : numbers_in(proc))
-    if (mount_namespace_of(pid, proc) == mount_namespace && !is_kernel_thread(pid, proc))
+    if (network_namespace_of(pid, proc) == network_namespace && !is_kernel_thread(pid, proc))
       keep_if_alive(pid, proc, found);
+  return found;
+}
+
+// Folder by folder: a group that vanishes or cannot be opened while we look costs nobody but its own.
+std::vector<ProcessId> members_below(const std::string& folder) {
+  std::vector<ProcessId> found;
+  std::vector<std::string> groups = {folder};
+  for (size_t i = 0; i < groups.size(); ++i) {
+    add_members(groups[i] + "/cgroup.procs", found);
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(groups[i], error), end; !error && it != end; it.increment(error)) {
+      std::error_code ignored;
+      bool is_group = it->symlink_status(ignored).type() == std::filesystem::file_type::directory;
+      if (is_group && groups.size() < kMostGroups) groups.push_back(it->path().string());
+    }
+  }
   return found;
 }
 
@@ -110,14 +130,7 @@ Result<std::vector<ProcessId>> processes_of_cgroup(const std::string& path) {
   std::string folder = path.starts_with("/sys/") ? path : cat(kCgroups, path.starts_with("/") ? "" : "/", path);
   if (!path_exists(folder + "/cgroup.procs"))
     return input_error(cat(printable(path, 200), " is not a control group"), "name a folder below /sys/fs/cgroup");
-  std::vector<ProcessId> found;
-  add_members(folder + "/cgroup.procs", found);
-  std::error_code error;
-  size_t groups = 0;
-  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (std::error_code ignored; it->is_directory(ignored) && ++groups < kMostGroups)
-      add_members(it->path().string() + "/cgroup.procs", found);
-  return found;
+  return members_below(folder);
 }
 
 // By everybody's parent, one pass: /proc/PID/task/TID/children is not in every kernel.

@@ -218,6 +218,7 @@ Result<RecorderOutcome> record_calls(const RecorderOptions& options, Backend& ba
   Result<std::vector<CallLogWriter>> logs = open_logs(options);
   if (!logs) {
     NoSink nowhere;
+    backend.end_command();
     static_cast<void>(backend.stop(nowhere));  // why there is no log matters more
     return std::move(logs).error();
   }

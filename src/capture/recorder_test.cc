@@ -222,6 +222,30 @@ TEST_F(RecorderTest, AnotherFailureIsAnError) {
   EXPECT_EQ(outcome.error().errno_value, EIO);
 }
 
+class WithCommand : public Backend {
+ public:
+  Status start(const CaptureOptions&) override { return Ok{}; }
+  Result<bool> turn(CaptureSink&, int64_t) override { return false; }
+  Result<CaptureReport> stop(CaptureSink&) override {
+    done += "stop ";
+    return CaptureReport{};
+  }
+  void end_command() override { done += "end "; }
+  size_t processes_alive() const override { return 1; }
+
+  std::string done;
+};
+
+TEST_F(RecorderTest, WithoutItsLogsACommandIsEnded) {
+  WithCommand backend;
+  ASSERT_TRUE(record_calls(options_, backend));
+  EXPECT_EQ(backend.done, "stop ");
+  options_.open_log = [](size_t, LogHeader) -> Result<CallLogWriter> { return system_error("no log", EEXIST); };
+  WithCommand other;
+  EXPECT_FALSE(record_calls(options_, other));
+  EXPECT_EQ(other.done, "end stop ");
+}
+
 TEST_F(RecorderTest, ProgressAndBeginning) {
   int began = 0;
   int64_t most = 0;

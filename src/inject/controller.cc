@@ -140,6 +140,7 @@ void Injection::begin_next_role() {
   std::string role = next->planned.part.role;
   for (; next != parts_.end() && next->planned.part.role == role; ++next) {
     next->told_to_go = true;
+    next->begun_ns = wall_now_ns();
     next->phase = Phase::beginning;
     next->link->send("go\n");
   }
@@ -183,12 +184,22 @@ void Injection::beat() {
   next_beat_ns_ = now + period;
 }
 
+// While it is in force the guards end it by themselves; one that is stopped or stuck does not.
+int64_t Injection::limit_ns() const {
+  if (stopping_) return kEndLimit;
+  bool begun = std::any_of(parts_.begin(), parts_.end(), [](const PartState& part) { return part.told_to_go; });
+  if (!begun) return kReadyLimit;
+  if (!active()) return kBeginLimit;
+  int64_t longest = 0;
+  for (const PartState& part : parts_)
+    longest = std::max(longest, part.planned.part.duration_ns + part.planned.part.lease_ns);
+  return longest + kBeginLimit;
+}
+
 // A guard that does not end is left alone: killing it would take away who undoes. What it did is then unknown.
 void Injection::check_limits() {
-  int64_t waited = monotonic_now_ns() - since_ns_;
-  bool begun = std::any_of(parts_.begin(), parts_.end(), [](const PartState& part) { return part.told_to_go; });
-  int64_t limit = stopping_ ? kEndLimit : begun ? kBeginLimit : kReadyLimit;
-  if (waited < limit || (!stopping_ && active())) return;
+  int64_t limit = limit_ns();
+  if (monotonic_now_ns() - since_ns_ < limit) return;
   for (PartState& part : parts_) {
     bool late =
         stopping_ ? part.phase != Phase::over : part.phase == Phase::preparing || part.phase == Phase::beginning;
@@ -214,9 +225,14 @@ bool take_answer(NodeLink& link, NodeJournals& answer) {
     auto report = parse_report(line);
     if (journal) answer.journals.push_back(std::move(*journal));
     if (report && report->kind == GuardReport::Kind::failed) answer.error = report->error;
+    answer.complete = answer.complete || line == "done";
   }
   if (!link.ended()) return false;
-  if (answer.error.what.empty() && answer.journals.empty()) answer.error = link.why();
+  if (answer.complete || !answer.error.what.empty()) return true;
+  answer.error = link.why();
+  if (answer.error.what.empty())
+    answer.error = system_error(cat(answer.node->name, " ended in the middle of its answer"), 0,
+                                "what is left there is not known; ask again");
   return true;
 }
 

@@ -39,6 +39,7 @@ struct PartState {
   std::unique_ptr<NodeLink> link;
   Phase phase = Phase::preparing;
   bool told_to_go = false;
+  int64_t begun_ns = 0;    // when it was told to go
   int64_t active_ns = 0;   // wall clock, ours
   int64_t removed_ns = 0;  // 0: not, as far as is known
   bool clean = false;      // taken back, and seen to be gone; or never begun
@@ -55,7 +56,8 @@ class Injection {
   Injection(InjectPlan plan, const StartLink& start, bool dry_run, Listener listener);
 
   void add_polls(std::vector<pollfd>& fds) const;
-  int64_t wait_ns() const;  // until the next turn is due, whatever comes
+  int64_t wait_ns() const;   // until the next turn is due, whatever comes
+  int64_t limit_ns() const;  // of the current stretch (getting ready, beginning, in force, ending); then it is stopped
   void turn();
   void stop();  // take everything back now
   bool over() const;
@@ -90,7 +92,8 @@ class Injection {
 struct NodeJournals {
   const Node* node = nullptr;
   std::vector<JournalReport> journals;
-  Error error = {};  // an empty `what`: the node answered
+  bool complete = false;  // it said "done": there are no others
+  Error error = {};       // an empty `what`: the node answered
 };
 std::vector<NodeJournals> ask_journals(const std::vector<const Node*>& nodes, const StartLink& start,
                                        std::string_view what, int64_t limit_ns);

@@ -60,6 +60,7 @@ class ControllerTest : public testing::Test {
     wish.id = "ab12";
     wish.duration_ns = 60'000'000'000;
     wish.max_targets = 4;
+    wish.owns_cluster = true;
     auto reach = [this](const Node& node, const std::vector<std::string>& words) -> Result<std::unique_ptr<NodeLink>> {
       if (node.name == unreachable_) return system_error("no way to s2", 0);
       words_ = words;
@@ -197,7 +198,38 @@ TEST_F(ControllerTest, JournalsOfAllNodes) {
   ASSERT_EQ(answers.size(), 2u);
   ASSERT_EQ(answers[0].journals.size(), 1u);
   EXPECT_EQ(answers[0].journals[0].fault, "hang");
+  EXPECT_TRUE(answers[0].error.what.empty());
   EXPECT_EQ(answers[1].error.what, "ssh failed");
+}
+
+TEST_F(ControllerTest, AnAnswerWithoutItsEndIsNone) {
+  nodes_["s1"].gone = nodes_["s2"].gone = nodes_["x1"].gone = true;
+  nodes_["s2"].says = {"journal ab hang s2 target expired x 5"};
+  nodes_["x1"].says = {"done"};
+  auto reach = [this](const Node& node, std::vector<std::string>) -> Result<std::unique_ptr<NodeLink>> {
+    return std::unique_ptr<NodeLink>(std::make_unique<FakeLink>(nodes_[node.name]));
+  };
+  auto answers =
+      ask_journals({&cluster_.nodes[0], &cluster_.nodes[1], &cluster_.nodes[2]}, reach, "status", 1'000'000'000);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_THAT(answers[0].error.what, HasSubstr("s1 ended in the middle of its answer")) << "not: no fault";
+  EXPECT_THAT(answers[1].error.what, HasSubstr("s2 ended in the middle"));
+  EXPECT_EQ(answers[1].journals.size(), 1u) << "what was heard counts";
+  EXPECT_TRUE(answers[2].error.what.empty()) << "nothing is there";
+}
+
+TEST_F(ControllerTest, AGuardThatStaysIsNotWaitedForForEver) {
+  Injection injection = start("cpu_hog", {"s1"});
+  nodes_["s1"].says = {"prepared"};
+  injection.turn();
+  int64_t begin = injection.limit_ns();
+  nodes_["s1"].says = {"active 100"};
+  injection.turn();
+  ASSERT_TRUE(injection.active());
+  const FaultPart& part = injection.parts()[0].planned.part;
+  EXPECT_EQ(injection.limit_ns(), part.duration_ns + part.lease_ns + begin);
+  injection.stop();
+  EXPECT_LT(injection.limit_ns(), 600'000'000'000);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ constexpr int64_t kUnmountTimeout = 20 * kNsPerSecond;  // what the daemons wrot
 constexpr int64_t kMountTimeout = 120 * kNsPerSecond;   // it replays its journal
 constexpr int64_t kCheckTimeout = 600 * kNsPerSecond;
 constexpr int64_t kRetryEvery = 100 * kNsPerMs;
+constexpr std::string_view kSharedDisks = "directory";  // a lab of that name has its disks mounted on all clients
 
 // Words that the kernel adds when it gives a file system up; they are no options of mount(8).
 constexpr std::array<std::string_view, 3> kDownWords = {"emergency_ro", "shutdown", "abort"};
@@ -155,25 +156,48 @@ Result<std::vector<Mount>> read_mounts(const std::string& proc) {
   return parse_mounts(text);
 }
 
-Result<Mount> chosen_mount(const FaultWork& work) {
+Result<std::vector<Mount>> chosen_mounts(const FaultWork& work) {
   std::string disk = chosen_disk(work.part);
   if (disk.empty())
     return unsupported_error(cat(work.part.node, " names no disks"), "name them in cluster.toml: disks = [\"sdb\"]");
   RETURN_IF_ERROR(check_not_protected(disk, work.proc, work.sys));
   std::string name = block_name(disk, work.sys);
   ASSIGN_OR_RETURN(std::vector<Mount> mounts, read_mounts(work.proc));
-  const Mount* chosen = nullptr;
-  for (const Mount& mount : mounts) {
+  std::vector<Mount> found;
+  for (Mount& mount : mounts) {
     if (!mount.source.starts_with("/dev/")) continue;
-    std::string device = device_name(mount.source);
-    if (device != name && !whole_disks(device, work.sys).contains(name)) continue;
+    if (!devices_below(block_name(mount.source, work.sys), work.sys).contains(name)) continue;
     if (mount.target == "/") return unsupported_error(cat(disk, " is mounted at /"));  // whatever the tables above say
-    if (!chosen || (chosen->root != "/" && mount.root == "/")) chosen = &mount;
+    bool other = !found.empty() && device_name(found[0].source) != device_name(mount.source);
+    if (other)
+      return unsupported_error(cat(disk, " holds several file systems that are mounted: ", found[0].source, " at ",
+                                   found[0].target, ", ", mount.source, " at ", mount.target),
+                               "name the one that is meant in cluster.toml: its partition or volume, not the disk");
+    found.push_back(std::move(mount));
   }
-  if (!chosen)
-    return unsupported_error(cat("no file system on ", disk, " is mounted on ", work.part.node),
+  return found;
+}
+
+Result<Mount> chosen_mount(const FaultWork& work) {
+  ASSIGN_OR_RETURN(std::vector<Mount> mounts, chosen_mounts(work));
+  if (mounts.empty())
+    return unsupported_error(cat("no file system on ", chosen_disk(work.part), " is mounted on ", work.part.node),
                              "this fault acts on the local file system that holds the server's data");
-  return *chosen;
+  auto whole = std::find_if(mounts.begin(), mounts.end(), [](const Mount& mount) { return mount.root == "/"; });
+  return whole == mounts.end() ? mounts[0] : *whole;
+}
+
+Status check_can_unmount(const FaultWork& work) {
+  ASSIGN_OR_RETURN(std::vector<Mount> mounts, chosen_mounts(work));
+  if (mounts.size() > 1)
+    return unsupported_error(cat(mounts[0].source, " is mounted more than once: at ", mounts[0].target, " and ",
+                                 mounts[1].target, "; the end of ", work.part.fault, " has to unmount it"),
+                             "unmount all but one, bind mounts too");
+  if (!mounts.empty() && work.part.fs == kSharedDisks)
+    return unsupported_error(cat("the clients of a lab without a file system mount ", mounts[0].source,
+                                 ", too; the end of ", work.part.fault, " has to unmount it"),
+                             "a lab with a file system: culprit lab up --fs glusterfs");
+  return Ok{};
 }
 
 bool is_ext(const Mount& mount) {

@@ -27,8 +27,14 @@ Result<std::vector<Mount>> parse_mounts(std::string_view mountinfo);  // text of
 Result<std::vector<Mount>> read_mounts(const std::string& proc);
 
 // The file system on the part's disk (the parameter `disk`, or the first that the node has): on the disk itself, on a
-// partition of it or on a volume that lies on it. Refused when the machine itself lives there.
+// partition of it or on a volume that lies on it. Refused when the machine itself lives there, or when several file
+// systems do.
 Result<Mount> chosen_mount(const FaultWork& work);
+// All its mounts; none when nothing is mounted from the disk.
+Result<std::vector<Mount>> chosen_mounts(const FaultWork& work);
+// For faults that unmount it: one that is mounted in several places is not gone when one of them is unmounted, and no
+// check or restore may touch it.
+Status check_can_unmount(const FaultWork& work);
 bool is_ext(const Mount& mount);
 
 // For the undo.

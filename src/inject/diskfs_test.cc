@@ -26,6 +26,10 @@ struct FakeNode {
     tree.write("proc/swaps", "Filename Type Size Used Priority\n");
     set_mount(type, super);
   }
+  void add_mount(const std::string& at, const std::string& device) const {
+    std::ofstream(tree.path() + "/proc/self/mountinfo", std::ios::app)
+        << cat("40 20 9:9 / ", at, " rw,relatime - ext4 /dev/", device, " rw\n");
+  }
   std::string target() const { return tree.path() + "/mnt"; }
   void set_mount(const std::string& type, const std::string& super, const std::string& device = "loop9") {
     tree.write("proc/self/mountinfo",
@@ -76,6 +80,66 @@ TEST(DiskfsTest, RefusesTheMachinesOwnDiskAndUnmountedOnes) {
   node.work.part.disks.clear();
   node.work.part.params.clear();
   EXPECT_FALSE(chosen_mount(node.work));
+}
+
+TEST(DiskfsTest, SeveralFileSystemsOnOneDiskAreRefusedByName) {
+  FakeNode node;
+  node.tree.write("sys/block/sdb/sdb2/size", "1\n");
+  node.add_mount("/a", "sdb1");
+  node.add_mount("/b", "sdb2");
+  node.work.part.disks = {"sdb", "sdb2"};
+  auto both = chosen_mount(node.work);
+  ASSERT_FALSE(both);
+  EXPECT_NE(both.error().what.find("/dev/sdb1 at /a, /dev/sdb2 at /b"), std::string::npos) << both.error().what;
+  EXPECT_NE(both.error().hint, "");
+  node.work.part.params["disk"] = "sdb2";
+  auto one = chosen_mount(node.work);
+  ASSERT_TRUE(one) << one.error().message();
+  EXPECT_EQ(one->target, "/b");
+}
+
+TEST(DiskfsTest, AVolumeOnMultipathIsFoundByEachDeviceBelowIt) {
+  FakeNode node;
+  node.tree.write("sys/block/sdc/size", "1\n");
+  node.tree.write("sys/block/dm-0/slaves/sdb/size", "1\n");  // two paths to one disk
+  node.tree.write("sys/block/dm-0/slaves/sdc/size", "1\n");
+  node.tree.write("sys/block/dm-1/slaves/dm-0/size", "1\n");  // a volume on it
+  node.tree.write("sys/block/dm-1/dm/name", "culprit_test-data\n");
+  node.add_mount("/data", "mapper/culprit_test-data");
+  for (const char* disk : {"sdb", "sdc", "dm-0", "dm-1"}) {
+    node.work.part.disks = {disk};
+    auto mount = chosen_mount(node.work);
+    ASSERT_TRUE(mount) << disk << ": " << mount.error().message();
+    EXPECT_EQ(mount->target, "/data") << disk;
+  }
+}
+
+TEST(DiskfsTest, MountedTwiceCannotBeUnmounted) {
+  FakeNode node("ext4", "rw");
+  EXPECT_TRUE(check_can_unmount(node.work));
+  node.add_mount("/again", "loop9");
+  EXPECT_TRUE(chosen_mount(node.work)) << "for faults that leave it mounted";
+  for (const char* name : {"device_failure", "flaky_disk", "err_remount", "inconsistency"}) {
+    const FaultInfo* info = find_fault(name);
+    ASSERT_TRUE(info);
+    FaultWork work = node.work;
+    work.part.fault = name;
+    for (const FaultParam& param : info->params) work.part.params.emplace(param.name, param.fallback);
+    Status refused = info->prepare(work);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_NE(refused.error().what.find("mounted more than once"), std::string::npos) << refused.error().what;
+    EXPECT_NE(refused.error().hint, "");
+  }
+}
+
+TEST(DiskfsTest, TheClientsOfALabWithoutAFileSystemHaveItMountedToo) {
+  FakeNode node;
+  node.work.part.fs = "directory";
+  Status refused = check_can_unmount(node.work);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().hint.find("--fs glusterfs"), std::string::npos);
+  node.work.part.params["disk"] = "sdb";
+  EXPECT_TRUE(check_can_unmount(node.work)) << "nothing is mounted from it";
 }
 
 TEST(DiskfsTest, SeesWhatTheKernelGaveUp) {

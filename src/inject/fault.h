@@ -85,6 +85,7 @@ struct FaultInfo {
   bool needs_virtual_disk = false;           // only on a disk served by culprit-disk
   bool needs_disk = false;                   // the node must name its disks in cluster.toml
   bool needs_daemons = false;                // at least one of the node's daemons must be running
+  bool leaves_files = false;                 // on a disk, where they survive a reboot: its journal has to, too
 
   // Controller. nullptr: every --on node is a "target".
   Result<std::vector<Participant>> (*plan)(const FaultPlan& plan) = nullptr;

@@ -62,8 +62,8 @@ int run_fault_command(const std::vector<std::string>& words, int in, int out) {
   std::string node = named ? words[2] : "";
   if (::geteuid() != 0)  // the journals are root's: who cannot read them must not say that there are none
     return complain(out, system_error("looking for faults needs root", 0, "run as root, or reach the node as root"));
-  if (what == "status") return print_reports(out, journal_status(faults_folder(), node));
-  return print_reports(out, undo_all(faults_folder(), node, Scope::everything));
+  if (what == "status") return print_reports(out, journal_status(journal_folders(), node));
+  return print_reports(out, undo_all(journal_folders(), node, Scope::everything));
 }
 
 }  // namespace culprit

@@ -180,6 +180,7 @@ Status Guard::begin() {
   RETURN_IF_ERROR(check_times(part));
   RETURN_IF_ERROR(check_node(*fault_, work_));
   RETURN_IF_ERROR(make_faults_folder());
+  if (fault_->leaves_files) RETURN_IF_ERROR(make_kept_faults_folder());
   std::string holder = cat("process ", static_cast<int>(::getpid()), " with ", part.fault, ", id ", part.id);
   ASSIGN_OR_RETURN(NamedLock lock,
                    NamedLock::take(lock_path(part), holder, cat("another fault is at work on ", part.node), kLockWait));
@@ -192,11 +193,11 @@ Status Guard::begin() {
 
 // What an earlier guard left when it was killed.
 Status Guard::clean_up_orphans() {
-  for (const JournalReport& report : undo_all(faults_folder(), work_.part.node, Scope::orphans)) {
+  for (const JournalReport& report : undo_all(journal_folders(), work_.part.node, Scope::orphans)) {
     std::string what = cat(report.fault, ", id ", report.id, ", left on ", work_.part.node, " by an earlier injection");
     if (report.state != "undone")
       return system_error(cat(what, " cannot be taken back: ", report.detail), 0,
-                          cat("take it back by hand, then remove its journal from ", faults_folder()));
+                          cat("take it back by hand, then remove its journal from ", join(journal_folders(), " or ")));
     say({.kind = GuardReport::Kind::note, .text = cat(what, ": taken back")});
   }
   return Ok{};
@@ -220,10 +221,12 @@ Status Guard::apply() {
   text.part = work_.part;
   text.notes = work_.notes;
   text.netns = network_namespace();
+  text.boot = boot_id();
   text.written_ns = wall_now_ns();
   auto self = identify_process(::getpid());
   text.guard = format_process(self ? *self : ProcessId{::getpid(), 0});
-  ASSIGN_OR_RETURN(Journal journal, Journal::create(faults_folder(), text));
+  std::string folder = fault_->leaves_files ? kept_faults_folder() : faults_folder();
+  ASSIGN_OR_RETURN(Journal journal, Journal::create(folder, text));
   journal_ = std::move(journal);
   if (fault_->apply) RETURN_IF_ERROR(fault_->apply(work_));
   FaultParams fresh;

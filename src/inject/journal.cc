@@ -19,6 +19,8 @@ namespace {
 constexpr off_t kReserve = 65536;  // for the notes that apply adds
 constexpr std::string_view kSuffix = ".journal";
 constexpr std::string_view kUnborn = ".new-";  // until it is written and locked
+constexpr std::string_view kKeptFolder = "/var/lib/culprit/faults";
+constexpr std::string_view kLabFolder = "/run/culprit-lab";  // only a lab's node has it
 
 Status make_folder(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return Ok{};
@@ -80,6 +82,24 @@ Status make_faults_folder() {
   return make_folder(faults_folder());
 }
 
+std::string kept_faults_folder() {
+  const char* own = std::getenv("CULPRIT_RUNTIME_DIR");
+  bool runtime = (own && *own) || path_exists(std::string(kLabFolder));
+  return runtime ? faults_folder() : std::string(kKeptFolder);
+}
+
+Status make_kept_faults_folder() {
+  std::string folder = kept_faults_folder();
+  RETURN_IF_ERROR(make_folder(folder.substr(0, folder.rfind('/'))));
+  return make_folder(folder);
+}
+
+std::vector<std::string> journal_folders() {
+  std::vector<std::string> folders = {faults_folder()};
+  if (kept_faults_folder() != folders[0]) folders.push_back(kept_faults_folder());
+  return folders;
+}
+
 Result<Journal> Journal::create(const std::string& folder, const JournalText& text) {
   std::string name = cat(text.part.id, ".", text.part.node);
   std::string fresh = cat(folder, "/", kUnborn, name);  // locked before it gets its name: never taken for an orphan
@@ -136,6 +156,11 @@ void remove_unborn(const std::string& folder) {
 uint64_t network_namespace() {
   struct stat info {};
   return ::stat("/proc/self/ns/net", &info) == 0 ? info.st_ino : 0;
+}
+
+std::string boot_id() {
+  auto text = read_file("/proc/sys/kernel/random/boot_id", 4096);
+  return text ? std::string(trim(*text)) : "";
 }
 
 bool network_namespace_lives(uint64_t inode) {

@@ -19,6 +19,13 @@ std::string faults_folder();
 std::string stop_file();
 Status make_faults_folder();
 
+// Where a fault that leaves files on a disk has its journal: /var/lib/culprit/faults, which a reboot leaves, too. In a
+// lab's node (its disk ends with the lab, and /var/lib is the machine's) and with $CULPRIT_RUNTIME_DIR it is
+// faults_folder().
+std::string kept_faults_folder();
+Status make_kept_faults_folder();
+std::vector<std::string> journal_folders();  // both, or the one
+
 class Journal {
  public:
   static Result<Journal> create(const std::string& folder, const JournalText& text);
@@ -54,5 +61,7 @@ void remove_unborn(const std::string& folder);
 // whether somebody still is in, or has a name for, that namespace.
 uint64_t network_namespace();
 bool network_namespace_lives(uint64_t inode);
+// The kernel's name for the time since the machine started; "" when it does not say.
+std::string boot_id();
 
 }  // namespace culprit

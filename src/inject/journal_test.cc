@@ -79,6 +79,23 @@ TEST_F(JournalTest, DamagedOnesAreFoundAndSayWhy) {
   EXPECT_THAT(seen[0].problem, testing::HasSubstr("not the head"));
 }
 
+TEST_F(JournalTest, FaultsThatLeaveFilesHaveAJournalThatStays) {
+  const char* set = ::getenv("CULPRIT_RUNTIME_DIR");
+  std::string before = set ? set : "";
+  ::setenv("CULPRIT_RUNTIME_DIR", folder_.c_str(), 1);
+  EXPECT_EQ(kept_faults_folder(), folder_ + "/faults");
+  EXPECT_EQ(journal_folders(), std::vector<std::string>{folder_ + "/faults"});
+  ASSERT_TRUE(make_kept_faults_folder());
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ + "/faults"));
+  ::unsetenv("CULPRIT_RUNTIME_DIR");
+  if (!path_exists("/run/culprit-lab")) {
+    EXPECT_EQ(journal_folders(), (std::vector<std::string>{"/run/culprit/faults", "/var/lib/culprit/faults"}));
+  }
+  if (set) ::setenv("CULPRIT_RUNTIME_DIR", before.c_str(), 1);
+  for (const char* name : {"err_space", "err_inodes"}) EXPECT_TRUE(find_fault(name)->leaves_files) << name;
+  EXPECT_FALSE(find_fault("cpu_hog")->leaves_files);
+}
+
 TEST_F(JournalTest, NetworkNamespacesAreRecognised) {
   EXPECT_NE(network_namespace(), 0u);
   EXPECT_TRUE(network_namespace_lives(network_namespace()));

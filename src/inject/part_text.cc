@@ -122,6 +122,7 @@ const Row kRows[] = {
 const Row kJournalRows[] = {
     {"guard", [](const Line& l, JournalText& j) { return take_text(l, j.guard); }},
     {"netns", [](const Line& l, JournalText& j) { return take_unsigned(l, j.netns); }},
+    {"boot", [](const Line& l, JournalText& j) { return take_text(l, j.boot); }},
     {"written_ns", [](const Line& l, JournalText& j) { return take_number(l, 0, j.written_ns); }},
     {"note", [](const Line& l, JournalText& j) { return take_pair(l, j.notes); }},
     {"applied",
@@ -239,6 +240,7 @@ std::string format_journal(const JournalText& journal) {
   std::string out = format_part(journal.part);
   add_word(out, "guard", journal.guard);
   add_line(out, "netns", journal.netns);
+  add_word(out, "boot", journal.boot);
   add_line(out, "written_ns", journal.written_ns);
   return out + format_notes(journal.notes) + (journal.applied ? "applied\n" : "");
 }

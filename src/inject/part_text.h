@@ -27,6 +27,7 @@ struct JournalText {
   FaultParams notes;
   std::string guard;       // "PID START_TICKS" of the guard that wrote it
   uint64_t netns = 0;      // inode of the network namespace it ran in
+  std::string boot;        // of the machine when it was written; "" is not known
   int64_t written_ns = 0;  // wall clock, before apply
   bool applied = false;
 };

@@ -91,6 +91,7 @@ TEST(JournalText, LaterNotesWinAndACutLineDoesNotCount) {
   journal.notes = {{"nics", "eth0"}, {"hogs", ""}};
   journal.guard = "12 345";
   journal.netns = 4026531840;
+  journal.boot = "0f-1";
   journal.written_ns = 5;
   std::string text = format_journal(journal) + format_notes({{"hogs", "99 100,101 102"}}) + "applied\nnote hogs cut";
   auto back = parse_journal(text);
@@ -99,6 +100,7 @@ TEST(JournalText, LaterNotesWinAndACutLineDoesNotCount) {
   EXPECT_EQ(back->notes.at("nics"), "eth0");
   EXPECT_EQ(back->guard, "12 345");
   EXPECT_EQ(back->netns, journal.netns);
+  EXPECT_EQ(back->boot, "0f-1");
   EXPECT_TRUE(back->applied);
   EXPECT_FALSE(parse_journal(format_journal(journal)).value().applied);
 }

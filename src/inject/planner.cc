@@ -78,13 +78,18 @@ Status check_number(const InjectRequest& request, const InjectPlan& plan) {
   return Ok{};
 }
 
+// A namespace is a lab's node, or was made to be tried things on. The null member does nothing to this machine; on
+// another one it leaves a program behind.
 Status check_owner(const InjectRequest& request, const InjectPlan& plan) {
   for (const PlannedPart& part : plan.parts) {
     auto reach = parse_reach(part.node->reach);
     if (!reach) return reach.error();
-    if (reach->kind == ReachKind::ssh && !request.owns_cluster)
-      return usage_error(cat(part.node->name, " is a real machine (", part.node->reach, "), not a lab's node"),
-                         "say --i-own-this-cluster when you may break it");
+    bool harmless = reach->kind == ReachKind::local && plan.fault->apply == nullptr;
+    if (reach->kind == ReachKind::ns || harmless || request.owns_cluster) continue;
+    std::string what = reach->kind == ReachKind::local
+                           ? cat(part.node->name, " is this machine itself, not a lab's node")
+                           : cat(part.node->name, " is a real machine (", part.node->reach, "), not a lab's node");
+    return usage_error(std::move(what), "say --i-own-this-cluster when you may break it");
   }
   return Ok{};
 }

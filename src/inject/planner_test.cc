@@ -119,6 +119,20 @@ TEST_F(PlannerTest, MachinesBehindSshNeedTheOwnersWord) {
   EXPECT_TRUE(plan_injection(wish));
 }
 
+TEST_F(PlannerTest, ThisMachineNeedsTheOwnersWordToo) {
+  cluster_.nodes[0].reach = "local";
+  InjectRequest wish = request("cpu_hog", {"s1"});
+  expect_refused(wish, "s1 is this machine itself", "--i-own-this-cluster");
+  wish.owns_cluster = true;
+  EXPECT_TRUE(plan_injection(wish));
+  EXPECT_TRUE(plan_injection(request("none", {"s1"}))) << "which does nothing";
+}
+
+TEST_F(PlannerTest, AHelperIsAMachineToo) {
+  cluster_.nodes.back().reach = "local";
+  expect_refused(request("write_network_hog", {"s1"}), "x1 is this machine itself", "--i-own-this-cluster");
+}
+
 TEST_F(PlannerTest, OnlyDisksOfTheClusterFile) {
   InjectRequest wish = request("disk_hog", {"s1"});
   wish.params = {{"disk", "sda"}};

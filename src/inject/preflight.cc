@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "inject/journal.h"
 #include "inject/protect.h"
+#include "inject/service.h"
 #include "vdisk/client.h"
 
 namespace culprit {
@@ -42,34 +42,37 @@ Status check_disks(const FaultInfo& fault, const FaultWork& work) {
     return input_error(cat(fault.name, " needs a disk, and cluster.toml names none of ", part.node),
                        cat("add disks = [\"NAME\"] to it: only what is named there may be touched"));
   RETURN_IF_ERROR(check_disk_param(fault, part.params, part.disks, part.node));
-  for (const std::string& disk : part.disks) RETURN_IF_ERROR(check_not_protected(disk, work.proc, work.sys));
+  bool in_lab = path_exists(std::string(kLabDiskSocket));
+  for (const std::string& disk : part.disks) {
+    RETURN_IF_ERROR(check_not_protected(disk, work.proc, work.sys));
+    if (in_lab) RETURN_IF_ERROR(check_own_disk(disk, work));
+  }
   if (!fault.needs_virtual_disk) return Ok{};
   auto behind = virtual_disk_behind(chosen_disk(part), work.sys);
-  if (behind && path_exists(std::string(kLabDiskSocket))) return Ok{};
+  if (behind && in_lab) return Ok{};
   return unsupported_error(
       cat(fault.name, " needs a virtual disk, and ", chosen_disk(part), " of ", part.node, " is none"),
       "it works in a lab: culprit lab up");
 }
 
-bool runs(const std::vector<std::string>& daemons, const std::string& proc) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(proc, error), end; !error && entry != end; entry.increment(error)) {
-    if (!parse_int(entry->path().filename().string())) continue;
-    auto comm = read_file(entry->path().string() + "/comm", 4096);
-    if (comm && std::find(daemons.begin(), daemons.end(), trim(*comm)) != daemons.end()) return true;
-  }
-  return false;
-}
-
 Status check_daemons(const FaultInfo& fault, const FaultWork& work) {
   const FaultPart& part = work.part;
-  if (!fault.needs_daemons || runs(part.daemons, work.proc)) return Ok{};
+  if (!fault.needs_daemons || !find_daemons(work.proc, part.daemons).empty()) return Ok{};
   std::string names = part.daemons.empty() ? "and cluster.toml names none" : join(part.daemons, ", ");
   return input_error(cat(fault.name, " needs a running daemon of the file system on ", part.node, ": ", names),
                      "is the file system up? `daemons = [...]` in cluster.toml names its processes");
 }
 
 }  // namespace
+
+Status check_own_disk(const std::string& device, const FaultWork& work) {
+  auto disk = virtual_disk_behind(device, work.sys);
+  auto host = read_file(work.proc + "/sys/kernel/hostname", 4096);
+  if (!disk || !host || trim(*host) == *disk) return Ok{};
+  if (disk->find('-') == std::string::npos) return Ok{};  // no lab made it
+  return input_error(cat(device, " is the disk of ", *disk, " now, and ", work.part.node, " is ", trim(*host)),
+                     "the cluster file is of an earlier lab: use the one that the last `culprit lab up` wrote");
+}
 
 Status check_tools(const FaultInfo& fault, const FaultPart& part) {
   for (std::string_view tool : fault.tools) {

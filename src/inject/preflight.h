@@ -13,6 +13,9 @@ Result<FaultParams> fill_params(const FaultInfo& fault, const FaultParams& given
 // A disk that a parameter names must be one that cluster.toml names.
 Status check_disk_param(const FaultInfo& fault, const FaultParams& params, const std::vector<std::string>& disks,
                         std::string_view node);
+// In a lab: a loop device that is another node's must not be touched, whatever cluster.toml says. A lab names its disks
+// LAB-NODE, and that is also the node's host name.
+Status check_own_disk(const std::string& device, const FaultWork& work);
 Status check_tools(const FaultInfo& fault, const FaultPart& part);
 // Programs are looked for where root's PATH would have them, also when a login through ssh left it short.
 void widen_path();

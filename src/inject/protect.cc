@@ -41,6 +41,11 @@ bool is_whole(const std::string& name, const std::string& sys) {
   return !name.empty() && path_exists(cat(sys, "/block/", name));
 }
 
+// What a stacked device lies on.
+std::string slaves_folder(const std::string& name, const std::string& sys) {
+  return cat(sys, "/block/", name, "/slaves");
+}
+
 // A partition's folder lies in its disk's.
 std::string disk_of_partition(const std::string& name, const std::string& sys) {
   for (const std::string& disk : names_in(sys + "/block")) {
@@ -107,8 +112,8 @@ std::string block_name(std::string_view device, const std::string& sys) {
   return name;
 }
 
-std::set<std::string> whole_disks(const std::string& name, const std::string& sys) {
-  std::set<std::string> seen, whole;
+std::set<std::string> devices_below(const std::string& name, const std::string& sys) {
+  std::set<std::string> seen;
   std::vector<std::string> todo = {name};
   while (!todo.empty() && seen.size() < kMostDevices) {
     std::string next = std::move(todo.back());
@@ -118,9 +123,15 @@ std::set<std::string> whole_disks(const std::string& name, const std::string& sy
       todo.push_back(disk_of_partition(next, sys));
       continue;
     }
-    std::vector<std::string> below = names_in(cat(sys, "/block/", next, "/slaves"));
-    if (below.empty()) whole.insert(next);
-    todo.insert(todo.end(), below.begin(), below.end());
+    for (std::string& below : names_in(slaves_folder(next, sys))) todo.push_back(std::move(below));
+  }
+  return seen;
+}
+
+std::set<std::string> whole_disks(const std::string& name, const std::string& sys) {
+  std::set<std::string> whole;
+  for (const std::string& device : devices_below(name, sys)) {
+    if (is_whole(device, sys) && names_in(slaves_folder(device, sys)).empty()) whole.insert(device);
   }
   return whole;
 }

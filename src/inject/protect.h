@@ -12,6 +12,8 @@ namespace culprit {
 
 // "sda", "/dev/sda", "/dev/mapper/data", "/dev/disk/by-id/...": the kernel's name.
 std::string block_name(std::string_view device, const std::string& sys);
+// The device itself and everything on the way down to its disks: partitions, volumes, arrays, paths.
+std::set<std::string> devices_below(const std::string& name, const std::string& sys);
 // The whole disks below a device: of a partition its disk, of a stacked device (dm, md) all it lies on; of a disk
 // itself.
 std::set<std::string> whole_disks(const std::string& name, const std::string& sys);

@@ -82,6 +82,15 @@ TEST_F(ProtectTest, SwapIsProtectedByItself) {
   EXPECT_TRUE(check("sdd"));
 }
 
+TEST_F(ProtectTest, TheWayDownHasEverythingOnIt) {
+  for (const char* folder : {"dm-1/slaves/sdb", "dm-1/slaves/loop3", "dm-2/slaves/dm-1"})  // a volume on two paths
+    files::create_directories(sys() + "/block/" + folder);
+  EXPECT_EQ(devices_below("dm-2", sys()), (std::set<std::string>{"dm-1", "dm-2", "loop3", "sdb"}));
+  EXPECT_EQ(whole_disks("dm-2", sys()), (std::set<std::string>{"loop3", "sdb"}));
+  EXPECT_EQ(devices_below("sdb1", sys()), (std::set<std::string>{"sdb", "sdb1"}));
+  EXPECT_TRUE(whole_disks("sdz", sys()).empty());
+}
+
 TEST_F(ProtectTest, WhatIsNotThereIsNotFine) {
   EXPECT_FALSE(check("sdz"));
   EXPECT_FALSE(check(""));

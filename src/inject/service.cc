@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +73,14 @@ bool is_wanted(std::string_view comm, const std::vector<std::string>& names) {
       return true;  // some daemons append their main thread's name
   }
   return false;
+}
+
+// The network namespace of a process, by its number or "self"; 0 when it cannot be told. Nodes that are namespaces of
+// one machine (`ip netns`) see each other's processes, and so does the machine with a lab on it.
+template <class Process>
+uint64_t network_of(const std::string& proc, const Process& process) {
+  struct stat info {};
+  return ::stat(cat(proc, "/", process, "/ns/net").c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 std::vector<std::string> zero_ended(std::string_view text) {
@@ -252,9 +261,11 @@ Status run_restart_command(const std::string& command) {
 std::vector<RunningDaemon> find_daemons(const std::string& proc, const std::vector<std::string>& names) {
   std::vector<RunningDaemon> found;
   std::set<pid_t> numbers;
+  uint64_t here = network_of(proc, "self");
   for (pid_t pid : process_numbers(proc)) {
     RunningDaemon daemon;
     if (!look_at(pid, proc, names, daemon)) continue;
+    if (here != 0 && network_of(proc, pid) != here) continue;
     numbers.insert(pid);
     found.push_back(std::move(daemon));
   }

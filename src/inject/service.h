@@ -50,7 +50,8 @@ inline constexpr FaultParam kRestartParam = {"restart", "COMMAND", "",
                                              "glusterd\"; without it, by the command line they "
                                              "had"};
 
-// Processes with one of these names, zombies left out, by number.
+// Processes of our own network namespace with one of these names (also as the kernel cuts them, and NAME/...), zombies
+// left out, by number.
 std::vector<RunningDaemon> find_daemons(const std::string& proc, const std::vector<std::string>& names);
 Result<Identity> identity_of(pid_t pid, const std::string& proc);
 Result<std::map<int, rlimit>> limits_of(pid_t pid, const std::string& proc);  // resource -> its limits

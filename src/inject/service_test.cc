@@ -38,6 +38,21 @@ TEST(ServiceTest, FindsByNameOnly) {
   EXPECT_TRUE(find_daemons(proc.path(), {}).empty());
 }
 
+// Files stand for namespaces: what counts is whether it is the same one.
+TEST(ServiceTest, FindsOnlyThoseOfOurOwnNetwork) {
+  TestFolder proc;
+  add_process(proc, 10, "glusterfsd", 1, 'S', 500);
+  add_process(proc, 11, "glusterfsd", 1, 'S', 501);
+  add_process(proc, 12, "glusterfsd", 1, 'S', 502);
+  proc.write("self/ns/net", "");
+  proc.write("11/ns/net", "");
+  std::filesystem::create_directories(proc.path() + "/10/ns");
+  std::filesystem::create_hard_link(proc.path() + "/self/ns/net", proc.path() + "/10/ns/net");
+  auto found = find_daemons(proc.path(), {"glusterfsd"});
+  ASSERT_EQ(found.size(), 1U) << "12 does not say where it is";
+  EXPECT_EQ(found[0].id.pid, 10);
+}
+
 TEST(ServiceTest, WordsSurviveTheJournal) {
   std::vector<std::string> words = {"a b", "", "%", "x\ny\t", "\xff\x01", "--option=1"};
   std::string text = encode_words(words);

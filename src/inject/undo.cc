@@ -48,17 +48,24 @@ std::string guard_words(const FoundJournal& journal) {
   return cat("guard ", text.substr(0, text.find(' ')));
 }
 
+struct Here {
+  uint64_t netns = network_namespace();
+  std::string boot = boot_id();
+};
+
 // Nodes may share this folder (`ip netns`, local): each looks after its own. A journal nobody can read is everybody's.
-bool concerns(const FoundJournal& journal, const std::string& node, uint64_t here) {
+// The numbers of namespaces are given out anew after a boot: then only the name counts.
+bool concerns(const FoundJournal& journal, const std::string& node, const Here& here) {
   if (!journal.problem.empty()) return true;
-  bool same_namespace = journal.text.netns == here;
-  if (node.empty()) return same_namespace;
-  if (journal.text.part.node != node) return false;
-  return same_namespace || !network_namespace_lives(journal.text.netns);
+  const JournalText& text = journal.text;
+  if (!node.empty() && text.part.node != node) return false;
+  bool earlier_boot = !text.boot.empty() && !here.boot.empty() && text.boot != here.boot;
+  if (earlier_boot || text.netns == here.netns) return true;
+  return !node.empty() && !network_namespace_lives(text.netns);
 }
 
 std::vector<FoundJournal> journals_of(const std::string& folder, const std::string& node) {
-  uint64_t here = network_namespace();
+  Here here;
   return find_journals(folder, [&](const FoundJournal& journal) { return concerns(journal, node, here); });
 }
 
@@ -88,6 +95,7 @@ JournalReport end_guard(const FoundJournal& journal) {
   auto guard = parse_process(journal.text.guard);
   if (!guard || !signal_process(*guard, SIGTERM))
     return report_of(journal, "stuck", "its guard cannot be asked to end");
+  signal_process(*guard, SIGCONT);  // a stopped one would not hear it
   for (int64_t waited = 0; waited < kGuardLimit; waited += kFirstPause) {
     if (!path_exists(journal.path)) return report_of(journal, "undone", cat(guard_words(journal), " took it back"));
     sleep_ns(kFirstPause);
@@ -140,6 +148,22 @@ std::vector<JournalReport> journal_status(const std::string& folder, const std::
     reports.push_back(look_at_orphan(journal));
   }
   return reports;
+}
+
+std::vector<JournalReport> undo_all(const std::vector<std::string>& folders, const std::string& node, Scope scope) {
+  std::vector<JournalReport> all;
+  for (const std::string& folder : folders) {
+    for (JournalReport& report : undo_all(folder, node, scope)) all.push_back(std::move(report));
+  }
+  return all;
+}
+
+std::vector<JournalReport> journal_status(const std::vector<std::string>& folders, const std::string& node) {
+  std::vector<JournalReport> all;
+  for (const std::string& folder : folders) {
+    for (JournalReport& report : journal_status(folder, node)) all.push_back(std::move(report));
+  }
+  return all;
 }
 
 }  // namespace culprit

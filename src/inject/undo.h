@@ -32,5 +32,8 @@ enum class Scope {
 std::vector<JournalReport> undo_all(const std::string& folder, const std::string& node, Scope scope);
 // The same journals, only looked at.
 std::vector<JournalReport> journal_status(const std::string& folder, const std::string& node);
+// Of several folders, one after the other.
+std::vector<JournalReport> undo_all(const std::vector<std::string>& folders, const std::string& node, Scope scope);
+std::vector<JournalReport> journal_status(const std::vector<std::string>& folders, const std::string& node);
 
 }  // namespace culprit

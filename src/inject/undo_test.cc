@@ -2,13 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "inject/journal.h"
 #include "inject/preflight.h"
+#include "inject/test_daemon.h"
 
 namespace culprit {
 namespace {
@@ -77,7 +82,7 @@ class UndoAllTest : public testing::Test {
   }
   ~UndoAllTest() override { std::filesystem::remove_all(folder_); }
 
-  void leave(const std::string& node, uint64_t netns, const std::string& fault = "none") {
+  void leave(const std::string& node, uint64_t netns, const std::string& fault = "none", const std::string& boot = "") {
     JournalText text;
     text.part.id = "ab12";
     text.part.fault = fault;
@@ -85,6 +90,7 @@ class UndoAllTest : public testing::Test {
     text.part.role = "target";
     text.part.duration_ns = text.part.lease_ns = 1'000'000'000;
     text.netns = netns;
+    text.boot = boot;
     text.written_ns = wall_now_ns();
     ASSERT_TRUE(Journal::create(folder_, text));
   }
@@ -111,6 +117,29 @@ TEST_F(UndoAllTest, AnotherNamespacesJournalIsLeftUnlessThatIsGone) {
   leave("s1", gone);
   EXPECT_TRUE(undo_all(folder_, "", Scope::orphans).empty());
   EXPECT_EQ(undo_all(folder_, "s1", Scope::orphans).size(), 1u);
+}
+
+TEST_F(UndoAllTest, AfterABootTheNumbersOfNamespacesMeanNothing) {
+  uint64_t gone = 1;
+  leave("s1", gone, "none", "an earlier boot");
+  EXPECT_TRUE(undo_all(folder_, "s2", Scope::orphans).empty()) << "the name still counts";
+  EXPECT_EQ(undo_all(folder_, "", Scope::orphans).size(), 1u);
+  leave("s1", gone, "none", boot_id());
+  EXPECT_TRUE(undo_all(folder_, "", Scope::orphans).empty()) << "of this boot, and another namespace's";
+}
+
+TEST_F(UndoAllTest, AllFoldersAreLookedAt) {
+  std::string kept = folder_ + "/kept";
+  std::filesystem::create_directory(kept);
+  leave("s1", network_namespace());
+  std::filesystem::rename(folder_ + "/ab12.s1.journal", kept + "/ab12.s1.journal");
+  leave("s1", network_namespace());
+  std::vector<std::string> both = {folder_, kept};
+  EXPECT_EQ(journal_status(both, "s1").size(), 2u);
+  EXPECT_EQ(undo_all(both, "s1", Scope::orphans).size(), 2u);
+  EXPECT_TRUE(std::filesystem::is_empty(kept));
+  both.push_back(folder_ + "/there is none");
+  EXPECT_TRUE(undo_all(both, "s1", Scope::everything).empty());
 }
 
 TEST_F(UndoAllTest, WhatCannotBeReadOrUnderstoodStays) {
@@ -147,6 +176,34 @@ TEST_F(UndoAllTest, OneWithALivingGuardIsAtWork) {
   EXPECT_EQ(status[0].detail, "guard 4711");
 }
 
+// This guard ends at the signal without a word, as one that is stuck would when it is killed: what counts is that it
+// hears it at all.
+TEST_F(UndoAllTest, AGuardThatIsStoppedHearsThatItIsToEnd) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    JournalText text;
+    text.part.id = "ef56";
+    text.part.fault = "none";
+    text.part.node = "s1";
+    text.part.role = "target";
+    text.part.duration_ns = text.part.lease_ns = 1;
+    text.netns = network_namespace();
+    text.guard = format_process(identify_process(::getpid()).value());
+    auto journal = Journal::create(folder_, text);
+    ::raise(SIGSTOP);
+    while (journal) ::pause();
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  auto reports = undo_all(folder_, "s1", Scope::everything);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].state, "undone") << reports[0].detail;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
 TEST(Preflight, ParametersAreFilledIn) {
   const FaultInfo* fault = find_fault("receive_pktloss");
   ASSERT_NE(fault, nullptr);
@@ -167,6 +224,27 @@ TEST(Preflight, TypedParametersSayWhatTheyTake) {
   EXPECT_FALSE(duration_param(part, "time", 1, 2));
   EXPECT_FALSE(number_param(part, "missing", 0, 1));
   EXPECT_EQ(word_param(part, "missing"), "");
+}
+
+TEST(Preflight, ALabsDiskOfAnotherNodeIsRefused) {
+  TestFolder tree;
+  FaultWork work;
+  work.part.node = "s1";
+  work.proc = tree.path() + "/proc";
+  work.sys = tree.path() + "/sys";
+  tree.write("proc/sys/kernel/hostname", "t1-s1\n");
+  tree.write("sys/block/loop1/loop/backing_file", "/run/culprit/labs/t1/disks/t1-s1.img\n");
+  tree.write("sys/block/loop2/loop/backing_file", "/run/culprit/labs/t1/disks/t1-s2.img\n");
+  tree.write("sys/block/loop3/loop/backing_file", "/run/culprit/labs/t2/disks/t2-s1.img\n");
+  tree.write("sys/block/loop4/loop/backing_file", "/mnt/data.img\n");
+  tree.write("sys/block/sdb/size", "1\n");
+  for (const char* fine : {"loop1", "/dev/loop1", "loop4", "sdb"}) EXPECT_TRUE(check_own_disk(fine, work)) << fine;
+  for (const char* other : {"loop2", "loop3"}) {
+    Status refused = check_own_disk(other, work);
+    ASSERT_FALSE(refused) << other;
+    EXPECT_THAT(refused.error().what, testing::HasSubstr(" now, and s1 is t1-s1"));
+    EXPECT_THAT(refused.error().hint, testing::HasSubstr("lab up"));
+  }
 }
 
 TEST(Preflight, AMissingToolNamesItsPackage) {

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,20 +38,12 @@ std::string settings_file(const Lab& lab) {
   return cat(lab.folder(), "/loops");
 }
 
-// A version 4 UUID from the lab's seed: the same seed gives the same file systems.
-std::string seeded_uuid(const Lab& lab, const LabNode& node) {
-  std::string hex = hash_name(fnv1a64(cat(lab.plan().seed, " ", node.name)));
-  hex += hash_name(fnv1a64(hex));
-  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-4", hex.substr(13, 3), "-8", hex.substr(17, 3), "-",
-             hex.substr(20, 12));
-}
-
 Status format_image(const Lab& lab, const LabNode& node) {
   std::string path = cat(lab.images_folder(), "/", node.disk, ".img");
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid()) return system_error(cat("cannot make ", path), errno);
   if (::ftruncate(file.get(), lab.plan().disk_bytes) != 0) return system_error(cat("cannot size ", path), errno);
-  std::string uuid = seeded_uuid(lab, node);
+  std::string uuid = disk_uuid(lab.plan().seed, node.disk);
   std::vector<std::string> command = {"mkfs.xfs", "-q", "-f", "-K", "-m", cat("uuid=", uuid), path};
   if (lab.plan().format == "ext4")
     command = {"mkfs.ext4",
@@ -121,21 +114,57 @@ Status mount_disk(const Lab& lab, const LabNode& node, const LoopDevice& device)
   return Ok{};
 }
 
-void set_back(const std::string& notes) {
-  for (std::string_view line : split(notes, '\n')) {
-    size_t blank = line.find(' ');
-    if (blank == std::string_view::npos || line.starts_with("added ")) continue;
-    Fd file(::open(std::string(line.substr(0, blank)).c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.valid()) (void)write_all(file.get(), line.substr(blank + 1), "a setting");  // the device may be gone
+// The lab's virtual disk on the device. The daemon's mounts are never at the top of the machine's own tree, so a file
+// that is really there is somebody else's.
+std::string disk_on(const Lab& lab, const std::string& device) {
+  std::string backing = loop_backing(device);
+  bool real = backing.rfind('/') == 0 && path_exists(backing);
+  return real ? std::string() : disk_behind(lab, backing);
+}
+
+void set_back(const DeviceSettings& settings) {
+  for (const auto& [path, value] : settings) {
+    Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.valid()) (void)write_all(file.get(), value, "a setting");  // the device may be gone
   }
 }
 
 }  // namespace
 
-Result<DiskDevices> make_disks(const Lab& lab) {
+Status check_space(const Lab& lab) {
+  const LabPlan& plan = lab.plan();
+  std::filesystem::path folder = plan.images;
+  while (!path_exists(folder.string()) && folder.has_relative_path()) folder = folder.parent_path();
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) return system_error(cat("cannot look at ", folder.string()), errno);
+  if (info.f_blocks == 0) return Ok{};  // a tmpfs without a limit of its own
+  int64_t left = static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+  int64_t wanted = plan.disk_bytes * plan.servers;
+  if (wanted <= left) return Ok{};
+  return input_error(cat("full disks of ", format_bytes(plan.disk_bytes), " for ", plan.servers, " servers would take ",
+                         format_bytes(wanted), ", and ", folder.string(), " has ", format_bytes(left), " left"),
+                     "smaller ones with --disk-size, or a folder with more space with --images");
+}
+
+Status make_images_folder(const Lab& lab) {
   std::error_code failed;
-  std::filesystem::create_directories(lab.images_folder(), failed);
-  if (failed) return system_error(cat("cannot make ", lab.images_folder()), failed.value());
+  std::filesystem::create_directories(lab.plan().images, failed);
+  if (failed) return system_error(cat("cannot make ", lab.plan().images), failed.value());
+  if (::mkdir(lab.images_folder().c_str(), 0700) == 0) return Ok{};
+  int why = errno;
+  return system_error(
+      cat("cannot make ", lab.images_folder()), why,
+      why == EEXIST ? "somebody else's? give the lab another --name, or another place with --images" : "");
+}
+
+std::string disk_uuid(uint64_t seed, std::string_view disk) {
+  std::string hex = hash_name(fnv1a64(cat(seed, " ", disk)));
+  hex += hash_name(fnv1a64(hex));
+  return cat(hex.substr(0, 8), "-", hex.substr(8, 4), "-4", hex.substr(13, 3), "-8", hex.substr(17, 3), "-",
+             hex.substr(20, 12));
+}
+
+Result<DiskDevices> make_disks(const Lab& lab) {
   RETURN_IF_ERROR(for_each_node(lab.servers(), [&](const LabNode& node) { return format_image(lab, node); }));
   ASSIGN_OR_RETURN(ProcessId daemon, start_daemon(lab));
   for (const LabNode& node : lab.nodes()) {
@@ -155,12 +184,26 @@ Result<DiskDevices> make_disks(const Lab& lab) {
   return devices;
 }
 
-DiskDevices attached_loops(std::string_view lab_name) {
+// The kernel shows the path in the daemon's mount namespace. When that has ended with the daemon, nothing is left
+// above the file: "/lab-s1.img".
+std::string disk_behind(const Lab& lab, std::string_view backing) {
+  constexpr std::string_view kDeleted = " (deleted)", kImage = ".img";
+  if (backing.ends_with(kDeleted)) backing.remove_suffix(kDeleted.size());
+  if (!backing.starts_with('/') || !backing.ends_with(kImage)) return "";
+  backing.remove_suffix(kImage.size());
+  std::string_view folder = backing.substr(0, backing.rfind('/'));
+  std::string disk(backing.substr(folder.size() + 1));
+  if (!folder.empty() && folder != mount_folder(lab)) return "";
+  std::string server = cat(lab.plan().name, "-s");  // the plan may be gone, so all that it could name
+  auto number = disk.starts_with(server) ? parse_int(disk.substr(server.size())) : std::nullopt;
+  return number && *number > 0 && disk == cat(server, *number) ? disk : "";
+}
+
+DiskDevices attached_loops(const Lab& lab) {
   DiskDevices found;
   for (const std::string& device : loop_devices()) {
-    std::string file = std::filesystem::path(loop_backing(device)).filename().string();
-    if (!file.starts_with(cat(lab_name, "-")) || file.find(".img") == std::string::npos) continue;
-    found.emplace_back(file.substr(0, file.find(".img")), device);
+    std::string disk = disk_on(lab, device);
+    if (!disk.empty()) found.emplace_back(disk, device);
   }
   return found;
 }
@@ -193,21 +236,41 @@ void relax_disks(const Lab& lab) {
 
 Status release_loops(const Lab& lab) {
   int64_t end = monotonic_now_ns() + 5 * kNsPerSecond;
-  DiskDevices left = attached_loops(lab.plan().name);
+  DiskDevices left = attached_loops(lab);
   while (!left.empty() && monotonic_now_ns() < end) {
     timespec pause{0, 20 * kNsPerMs};
     ::nanosleep(&pause, nullptr);
-    left = attached_loops(lab.plan().name);
+    left = attached_loops(lab);
   }
   Status result = Ok{};
   for (const auto& [disk, device] : left)
     if (Status done = detach_loop(device); !done) result = std::move(done);
   auto notes = read_file(settings_file(lab));
   if (!notes) return result;
-  set_back(*notes);
+  set_back(settings_to_give_back(*notes, [&](const std::string& device) {
+    return !loop_backing(device).empty() && disk_on(lab, device).empty();
+  }));
   for (std::string_view line : split(*notes, '\n'))
     if (line.starts_with("added ")) remove_loop(std::string(line.substr(6)));
   return result;
+}
+
+DeviceSettings settings_to_give_back(std::string_view notes,
+                                     const std::function<bool(const std::string& device)>& somebody_elses) {
+  constexpr std::string_view kBlock = "/sys/block/";
+  DeviceSettings settings;
+  bool ours = true;  // a device's lines stand together; not all of them name it
+  for (std::string_view line : split(notes, '\n')) {
+    size_t blank = line.find(' ');
+    if (blank == std::string_view::npos || line.starts_with("added ")) continue;
+    std::string_view path = line.substr(0, blank);
+    if (path.starts_with(kBlock)) {
+      std::string_view rest = path.substr(kBlock.size());
+      ours = !somebody_elses(std::string(rest.substr(0, rest.find('/'))));
+    }
+    if (ours) settings.emplace_back(path, line.substr(blank + 1));
+  }
+  return settings;
 }
 
 Status stop_disk_daemon(const Lab& lab) {

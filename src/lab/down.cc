@@ -78,7 +78,7 @@ Status lab_down(const std::string& name, const LabSay& say) {
   RETURN_IF_ERROR(check_lab_name(name));
   Lab lab = whatever_is_left(name);
   bool anything = path_exists(lab.folder()) || path_exists(lab.images_folder()) || !find_keepers(name).empty() ||
-                  !attached_loops(name).empty();
+                  !attached_loops(lab).empty();
   if (!anything) return input_error(cat("there is no lab ", name), "`culprit lab list` shows those there are");
   say("disks at full speed, nodes");
   relax_disks(lab);

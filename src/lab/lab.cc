@@ -157,7 +157,7 @@ Cluster lab_cluster(const Lab& lab, const std::vector<std::pair<std::string, std
 std::vector<LabNodeStatus> lab_status(const Lab& lab) {
   const LabFs* fs = find_lab_fs(lab.plan().fs);
   std::vector<LabNodeStatus> all;
-  auto loops = attached_loops(lab.plan().name);
+  auto loops = attached_loops(lab);
   for (const LabNode& node : lab.nodes()) {
     LabNodeStatus status{.node = &node, .alive = false, .mounted = false, .device = ""};
     auto keeper = find_keeper(node.ns);

@@ -22,6 +22,7 @@ struct LabFs {
   std::string_view name;
   std::string_view summary;
   std::vector<std::string_view> layouts = {"plain"};  // the first is the default
+  std::vector<std::string_view> fragile = {};         // those that keep data once: without a server, some is away
   std::vector<LabTool> tools = {};
   std::vector<std::string> server_roles = {"io"};
   std::string_view master = "";                    // a node of its own for metadata; "": the servers do it

@@ -65,7 +65,7 @@ Status check_memory(const Lab& lab) {
 Status check_free(const Lab& lab) {
   const std::string& name = lab.plan().name;
   bool there = path_exists(lab.folder()) || path_exists(lab.images_folder()) || !find_keepers(name).empty() ||
-               !attached_loops(name).empty();
+               !attached_loops(lab).empty();
   if (!there) return Ok{};
   return input_error(cat("there is a lab ", name, " already"),
                      cat("take it down with `culprit lab down --name ", name, "`, or give this one another --name"));
@@ -112,8 +112,21 @@ Status start_keepers(const Lab& lab) {
   return Ok{};
 }
 
+// The plan first, so that `down` finds the images. When their place is somebody else's, only our own folder is removed:
+// `down` would take away both.
+Status take_folders(const Lab& lab) {
+  Status taken = write_file_atomically(cat(lab.folder(), "/plan"), format_plan(lab.plan()));
+  if (taken) taken = make_images_folder(lab);
+  if (taken) return taken;
+  std::error_code failed;
+  std::filesystem::remove_all(lab.folder(), failed);
+  std::filesystem::path labs = std::filesystem::path(lab.folder()).parent_path();
+  std::filesystem::remove(labs, failed);  // only when they are empty
+  std::filesystem::remove(labs.parent_path(), failed);
+  return taken;
+}
+
 Status build(const Lab& lab, const LabSay& say, const std::function<bool()>& stop) {
-  RETURN_IF_ERROR(write_file_atomically(cat(lab.folder(), "/plan"), format_plan(lab.plan())));
   say(cat("namespaces of ", lab.nodes().size(), " nodes"));
   RETURN_IF_ERROR(start_keepers(lab));
   RETURN_IF_ERROR(interrupted(stop));
@@ -146,12 +159,14 @@ Status can_run_lab(const LabFs& fs, std::string_view format) {
 Status lab_up(const Lab& lab, const LabSay& say, const std::function<bool()>& stop) {
   RETURN_IF_ERROR(can_run_lab(*find_lab_fs(lab.plan().fs), lab.plan().format));
   RETURN_IF_ERROR(check_memory(lab));
+  RETURN_IF_ERROR(check_space(lab));
   RETURN_IF_ERROR(check_free(lab));
   RETURN_IF_ERROR(check_cluster_file(lab.plan().cluster_file));
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(lab.folder()).parent_path(), failed);
   if (!std::filesystem::create_directory(lab.folder(), failed))  // of two that start at once, one gets it
     return input_error(cat("there is a lab ", lab.plan().name, " already"), "give this one another --name");
+  RETURN_IF_ERROR(take_folders(lab));
   Status built = build(lab, say, stop);
   if (built) return built;
   say("it failed; taking down what was made");

@@ -34,6 +34,7 @@ class LoadRun {
  private:
   Status do_phase(const LoadPhase& phase);
   Status move_data(const LoadPhase& phase);
+  Status begin_pass(const LoadPhase& phase);
   Status go_through(const LoadPhase& phase, int64_t end_ns, LoadLine& line);
   Result<int64_t> length(const LoadPhase& phase) const;
   bool wait_for_turn(int64_t end_ns);
@@ -73,8 +74,14 @@ bool LoadRun::wait_for_turn(int64_t end_ns) {
   return false;
 }
 
+// What this machine remembers of a file that is smaller than its memory would hide the servers.
+Status LoadRun::begin_pass(const LoadPhase& phase) {
+  if (options_.cold && !phase.writes()) RETURN_IF_ERROR(file_.drop());
+  return file_.open(phase.step);
+}
+
 Status LoadRun::go_through(const LoadPhase& phase, int64_t end_ns, LoadLine& line) {
-  RETURN_IF_ERROR(file_.open(phase.step));
+  RETURN_IF_ERROR(begin_pass(phase));
   ASSIGN_OR_RETURN(const int64_t size, length(phase));
   const int64_t limit = options_.duration_ns > 0 ? kEver : options_.bytes;
   int64_t offset = 0;
@@ -86,6 +93,7 @@ Status LoadRun::go_through(const LoadPhase& phase, int64_t end_ns, LoadLine& lin
     pacer_.sent(moved);
     line.bytes += moved;
     offset = (offset + moved) % size;
+    if (offset == 0 && !phase.writes()) RETURN_IF_ERROR(begin_pass(phase));
   }
   return Ok{};
 }

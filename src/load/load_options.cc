@@ -89,6 +89,11 @@ const OptionRow<LoadOptions> kOptions[] = {
        o.direct = true;
        return Ok{};
      }},
+    {"--cold", "", "without --direct: forget the file before each pass of reading it",
+     [](LoadOptions& o, std::string_view) -> Status {
+       o.cold = true;
+       return Ok{};
+     }},
     {"--rate", "SHAPE", "bytes per second: 20MB, ramp:5MB-20MB/10s, gaps:3s-2s, gaps:3s-2s,10MB", set_rate},
     {"--seed", "NUMBER", "of the data; 1 by default", set_seed},
     {"--help", "", "print this",

@@ -30,6 +30,7 @@ struct LoadOptions {
   int64_t file_size = 0;  // where a phase starts over; 0: at the end of the file
   int64_t record = 1 << 20;
   bool direct = false;
+  bool cold = false;  // no pass of a read finds what the one before left in memory
   LoadRate rate;
   uint64_t seed = 1;
   bool help = false;

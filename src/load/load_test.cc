@@ -99,6 +99,15 @@ TEST_F(LoadTest, ReadsAShortFileAgainAndAgain) {
   EXPECT_EQ(content().size(), 10000U) << "a rewrite does not extend";
 }
 
+// Whether a pass was cold is the page cache's secret; that all bytes come, and that what was written stays, is not.
+TEST_F(LoadTest, ColdReadsGoOverAndOverAndLoseNothing) {
+  ASSERT_TRUE(run({"--phases", "write,read,rewrite,reread", "--bytes", "35000", "--file-size", "10000", "--record",
+                   "4KiB", "--cold"}));
+  ASSERT_EQ(lines_.size(), 4U);
+  for (const LoadLine& line : lines_) EXPECT_EQ(line.bytes, 35000) << line.phase;
+  EXPECT_EQ(content().size(), 10000U);
+}
+
 TEST_F(LoadTest, WriteTruncatesWhatWasThere) {
   ASSERT_TRUE(run({"--phases", "write", "--bytes", "64KiB"}));
   ASSERT_TRUE(run({"--phases", "write", "--bytes", "4KiB"}));

@@ -28,6 +28,8 @@ struct Node {
   std::string sampler;               // path of culprit-node on the node; empty: it is sent there
 };
 
+bool does_io(const Node& node);  // it holds data: by its roles, or because none are named
+
 struct Cluster {
   std::string name;
   std::string fs;                     // an adapter's name; "" when unknown

@@ -39,7 +39,33 @@ bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
+// Takes the letter and the digits after it off the front; false when they are not there.
+bool take_number(std::string_view& text, char letter, std::string_view& digits) {
+  if (!text.starts_with(letter)) return false;
+  text.remove_prefix(1);
+  digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
+  return !digits.empty();
+}
+
+std::vector<std::string> nvme_paths(const std::string& root, std::string_view head) {
+  std::vector<std::string> paths;
+  if (!head.starts_with("nvme")) return paths;
+  for (const std::string& disk : folder_names(block_folder(root)))
+    if (nvme_head(disk) == head) paths.push_back(disk);
+  return paths;
+}
+
 }  // namespace
+
+std::string nvme_head(std::string_view name) {
+  std::string_view subsystem, controller, space;
+  if (!name.starts_with("nvm")) return "";
+  name.remove_prefix(3);
+  if (!take_number(name, 'e', subsystem) || !take_number(name, 'c', controller) || !take_number(name, 'n', space))
+    return "";
+  return name.empty() ? cat("nvme", subsystem, "n", space) : "";
+}
 
 bool is_whole_device(const std::string& root, std::string_view name) {
   return !name.empty() && name[0] != '.' && path_exists(block_folder(root) + sysfs_name(name));
@@ -53,6 +79,7 @@ BlockDevice describe_block(const std::string& root, std::string_view name) {
     return device;
   }
   for (std::string& slave : folder_names(folder + "/slaves")) device.slaves.push_back(diskstats_name(std::move(slave)));
+  for (std::string& path : nvme_paths(root, name)) device.slaves.push_back(std::move(path));
   device.dm_name = small_file(folder + "/dm/name");
   if (path_exists(folder + "/dm")) {
     device.kind = small_file(folder + "/dm/uuid").starts_with("mpath-") ? "multipath" : "dm";

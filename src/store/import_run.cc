@@ -10,6 +10,7 @@
 #include "model/metric.h"
 #include "store/cluster_file.h"
 #include "store/import_csv.h"
+#include "store/import_devices.h"
 #include "store/import_sadf.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
@@ -95,22 +96,60 @@ struct Import {
   std::vector<std::set<std::string>> without;  // devices that are left out, by the table's node
 };
 
+using Devices = std::vector<std::set<std::string>>;  // by the table's node
+
+// The disks or the interfaces of each node.
+Devices devices_of(const ImportTable& table, Resource resource) {
+  Devices devices(table.nodes().size());
+  for (const ImportSeries& one : table.all()) {
+    const MetricInfo* metric = find_metric(one.metric);
+    if (metric && metric->resource == resource && !one.device.empty() && one.device != "lo" && !one.values.empty())
+      devices[one.node].insert(one.device);
+  }
+  return devices;
+}
+
+// Where none of the names is in the input, all that it has of the kind would silently be left out.
+Status check_names(const Node& node, std::string_view kind, const std::vector<std::string>& names,
+                   const std::set<std::string>& devices) {
+  if (names.empty() || devices.empty()) return Ok{};
+  for (const std::string& name : names)
+    if (devices.contains(name)) return Ok{};
+  const std::string there = printable(join({devices.begin(), devices.end()}, ", "), 400);
+  return input_error(cat("the cluster file names ", kind, " of ", node.name, " (", printable(join(names, ", "), 400),
+                         "), but the input has ", there),
+                     cat("write their names as the input has them, or leave ", kind, " out of the cluster file"));
+}
+
+Status match_devices(const ImportTable& table, NodeMatch& match) {
+  const Devices disks = devices_of(table, Resource::disk);
+  const Devices nics = devices_of(table, Resource::network);
+  for (size_t i = 0; i < match.node_of.size(); ++i) {
+    Node& node = match.cluster.nodes[match.node_of[i]];
+    use_names_of_input(disks[i], node.disks);
+    if (node.kind != NodeKind::server) continue;  // nobody judges the others' disks
+    RETURN_IF_ERROR(check_names(node, "disks", node.disks, disks[i]));
+    RETURN_IF_ERROR(check_names(node, "nics", node.nics, nics[i]));
+  }
+  return Ok{};
+}
+
 // The devices of each node that are left out.
-std::vector<std::set<std::string>> left_out(const ImportTable& table, const NodeMatch& match,
-                                            std::vector<std::string>& notes) {
-  std::vector<std::set<std::string>> devices(table.nodes().size());
+Devices left_out(const ImportTable& table, const NodeMatch& match, std::vector<std::string>& notes) {
+  Devices devices(table.nodes().size());
   for (const ImportSeries& one : table.all()) devices[one.node].insert(one.device);
-  std::vector<std::set<std::string>> out(table.nodes().size());
-  for (size_t node = 0; node < devices.size(); ++node) {
-    const std::vector<std::string>& wanted = match.cluster.nodes[match.node_of[node]].disks;
-    std::vector<std::string> stacked = stacked_devices({devices[node].begin(), devices[node].end()});
+  Devices out(table.nodes().size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const Node& node = match.cluster.nodes[match.node_of[i]];
+    std::vector<std::string> stacked = stacked_devices({devices[i].begin(), devices[i].end()});
     std::erase_if(stacked, [&](const std::string& device) {
-      return std::find(wanted.begin(), wanted.end(), device) != wanted.end();
+      return std::find(node.disks.begin(), node.disks.end(), device) != node.disks.end() ||
+             std::find(node.nics.begin(), node.nics.end(), device) != node.nics.end();
     });
     if (!stacked.empty())
-      notes.push_back(cat(table.nodes()[node], ": left out because they lie on other disks or in memory: ",
-                          join(stacked, ", "), "; name the disks in a cluster file to have them"));
-    out[node].insert(stacked.begin(), stacked.end());
+      notes.push_back(cat(table.nodes()[i], ": left out because they lie on other devices or in memory: ",
+                          join(stacked, ", "), "; name the disks or nics in a cluster file to have them"));
+    out[i].insert(stacked.begin(), stacked.end());
   }
   return out;
 }
@@ -197,23 +236,6 @@ const std::vector<std::string>& import_formats() {
   return names;
 }
 
-std::vector<std::string> stacked_devices(const std::vector<std::string>& devices) {
-  // 8 sd, 65-71 more sd, 259 nvme; 1 ram, 2 floppy, 7 loop, 9 md, 11 CD; 252-254 device mapper, but virtio as well
-  std::vector<std::string> disks, always, maybe;
-  for (const std::string& device : devices) {
-    if (!device.starts_with("dev")) continue;
-    auto parts = split(std::string_view(device).substr(3), '-');
-    auto number = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt;
-    if (!number) continue;
-    if (*number == 8 || *number == 259 || (*number >= 65 && *number <= 71)) disks.push_back(device);
-    if (*number == 1 || *number == 2 || *number == 7 || *number == 9 || *number == 11) always.push_back(device);
-    if (*number >= 252 && *number <= 254) maybe.push_back(device);
-  }
-  if (disks.empty()) return maybe.empty() ? std::vector<std::string>() : always;
-  always.insert(always.end(), maybe.begin(), maybe.end());
-  return always;
-}
-
 Result<NodeMatch> match_nodes(const ImportTable& table, const Cluster* given) {
   NodeMatch match;
   if (!given) {
@@ -262,6 +284,7 @@ Result<ImportSummary> import_run(const ImportRequest& request) {
   if (import.table.empty())
     return input_error(cat(join(request.files, ", "), " holds no values"), "are the metrics in it? See docs/formats/");
   ASSIGN_OR_RETURN(import.match, match_nodes(import.table, cluster ? &*cluster : nullptr));
+  RETURN_IF_ERROR(match_devices(import.table, import.match));
   import.times = times_by_node(import.table);
   std::vector<std::string> notes;
   import.without = left_out(import.table, import.match, notes);

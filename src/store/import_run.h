@@ -39,7 +39,4 @@ struct NodeMatch {
 };
 Result<NodeMatch> match_nodes(const ImportTable& table, const Cluster* given);
 
-// Devices of old sysstat (devMAJOR-MINOR) that lie on top of others of the same node and would count twice.
-std::vector<std::string> stacked_devices(const std::vector<std::string>& devices);
-
 }  // namespace culprit

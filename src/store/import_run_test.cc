@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "store/export_rows.h"
+#include "store/import_devices.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
 
@@ -123,6 +124,53 @@ TEST(StackedDevices, OfOldSysstat) {
   EXPECT_THAT(stacked_devices({"dev253-0", "dev253-16"}), ElementsAre()) << "virtio disks have that number, too";
   EXPECT_THAT(stacked_devices({"dev253-0", "dev7-0"}), ElementsAre("dev7-0"));
   EXPECT_THAT(stacked_devices({"sda", "dm-0", "devil", "dev-", ""}), ElementsAre());
+}
+
+TEST(StackedDevices, PartitionsVlansAndBridges) {
+  EXPECT_THAT(stacked_devices({"sda", "sda1", "sda12", "sdab", "nvme0n1", "nvme0n1p2", "mmcblk0p1", "sdb1"}),
+              ElementsAre("sda1", "sda12", "nvme0n1p2"));
+  EXPECT_THAT(stacked_devices({"dev8-0", "dev8-1", "dev8-17", "dev65-16", "dev65-18"}),
+              ElementsAre("dev8-1", "dev65-18"));
+  EXPECT_THAT(stacked_devices({"br0", "eth0", "eth0.100", "eth1", "eth10", "ib0.8001", "vmbr12"}),
+              ElementsAre("br0", "eth0.100", "vmbr12"));
+  EXPECT_THAT(stacked_devices({"br0", "sda"}), ElementsAre()) << "all there is of the network";
+  EXPECT_THAT(stacked_devices({"enp3s0", "enp3", "p1p1", "p1", "md1", "md10", "md1p3"}), ElementsAre("p1p1", "md1p3"));
+}
+
+TEST(SdName, OfSysstatsNumbers) {
+  EXPECT_EQ(sd_name("dev8-0"), "sda");
+  EXPECT_EQ(sd_name("dev8-17"), "sdb1");
+  EXPECT_EQ(sd_name("dev65-0"), "sdq");
+  EXPECT_EQ(sd_name("dev65-160"), "sdaa");
+  EXPECT_EQ(sd_name("dev71-240"), "sddx");
+  for (const char* other : {"sda", "dev253-0", "dev8", "dev8-", "dev8-0-1", "dev8--1", "dev8-256", ""})
+    EXPECT_EQ(sd_name(other), "") << other;
+}
+
+TEST_F(ImportRun, NamesInTheClusterFileThatTheInputDoesNotHave) {
+  auto wrong = csv("time,node,device,metric,value\n1,s1,sdb,tps,1\n1,s1,sdc,tps,1\n1,s1,eth0,rxbyt,1\n",
+                   file("c.toml", "[[server]]\nname = \"s1\"\ndisks = [\"sdx\"]\n"));
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind, ErrorKind::input);
+  EXPECT_THAT(wrong.error().what, HasSubstr("names disks of s1 (sdx), but the input has sdb, sdc"));
+  EXPECT_THAT(wrong.error().hint, HasSubstr("leave disks out"));
+  EXPECT_THAT(left(), ElementsAre("c.toml", "in.csv"));
+  auto nics = csv("time,node,device,metric,value\n1,s1,sdb,tps,1\n1,s1,lo,rxbyt,1\n1,s1,eth0,rxbyt,1\n",
+                  file("c.toml", "[[server]]\nname = \"s1\"\nnics = [\"eth7\"]\n"));
+  ASSERT_FALSE(nics);
+  EXPECT_THAT(nics.error().what, HasSubstr("names nics of s1 (eth7), but the input has eth0"));
+  auto none = csv("time,node,device,metric,value\n1,s1,sdb,tps,1\n1,s1,,retrans,1\n", path("c.toml"));
+  EXPECT_TRUE(none) << "no interface is in the input: nothing is lost";
+}
+
+TEST_F(ImportRun, DisksOfOldSysstatAreKnownByTheirNames) {
+  auto done = csv("time,node,device,metric,value\n1,s1,dev8-16,tps,1\n1,s1,dev8-17,tps,1\n1,s1,dev8-0,tps,7\n",
+                  file("c.toml", "[[server]]\nname = \"s1\"\ndisks = [\"/dev/sdb1\", \"sdz\"]\n"));
+  ASSERT_TRUE(done) << done.error().message();
+  auto run = RunReader::open(path("out"));
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_THAT(run->nodes()[0].disks, ElementsAre("dev8-17", "sdz"));
+  EXPECT_EQ(run->keys().size(), 3u) << "a partition that is named is kept";
 }
 
 std::string rows_of(const RunReader& run, RowFormat format, Scrubber* scrub) {

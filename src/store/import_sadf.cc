@@ -148,6 +148,7 @@ struct Row {
 struct Stamp {
   std::string date;
   std::string time;
+  std::string zone;  // as newer sysstat names it
   bool utc = false;
   double interval_s = 0;
 };
@@ -299,6 +300,10 @@ bool SadfHandler::string(std::string& text) {
     case Context::boot:
       if (key_ == "date") stamp_.date = text.substr(0, 32);
       if (key_ == "time") stamp_.time = text.substr(0, 32);
+      if (key_ == "tz") {
+        stamp_.zone = text.substr(0, 64);
+        stamp_.utc = text == "UTC";
+      }
       break;
     case Context::disk:
       if (key_ == "disk-device" || key_ == "dev") rows_.back().device = text;
@@ -376,6 +381,7 @@ Status SadfHandler::end_tick() {
   section_.first_ns = std::min(section_.first_ns, t_ns_);
   section_.last_ns = std::max(section_.last_ns, t_ns_);
   section_.utc = stamp_.utc;
+  if (!stamp_.zone.empty()) section_.timezone = stamp_.zone;
   ++ticks_;
   ++all_ticks_;
   for (const Row& row : rows_) RETURN_IF_ERROR(add_row(*node, row));

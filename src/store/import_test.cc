@@ -297,6 +297,21 @@ TEST(ImportSadf, LocalTimesAreSaid) {
   EXPECT_THAT(table.notes(), Contains(HasSubstr("same zone")));
 }
 
+std::string zoned(std::string_view zone) {
+  return cat("{\"timestamp\":{\"date\":\"2026-11-15\",\"time\":\"10:00:01\",\"tz\":\"", zone, "\",\"interval\":1}",
+             disk("\"tps\":1"), "}");
+}
+
+// Newer sysstat names the zone instead of saying "utc": 1.
+TEST(ImportSadf, ZonesByName) {
+  ImportTable utc;
+  ASSERT_TRUE(sadf(doc(host("a", zoned("UTC"))), utc));
+  EXPECT_THAT(utc.notes(), ElementsAre());
+  ImportTable local;
+  ASSERT_TRUE(sadf(doc(host("a", zoned("CEST"))), local));
+  EXPECT_THAT(local.notes(), Contains(HasSubstr("times of a are its local time (CEST), taken for UTC")));
+}
+
 TEST(ImportSadf, CutAnywhereGivesWhatWasWhole) {
   std::string whole = fixture("sysstat-10.json");
   size_t end = whole.rfind("16:30:05");

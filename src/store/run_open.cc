@@ -128,12 +128,15 @@ Status append_event(const std::string& run_path, const Event& event) {
   sqlite3_wal_autocheckpoint(db.get(), 0);
   sqlite3_db_config(db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   RETURN_IF_ERROR(distrust_schema(db));
-  ASSIGN_OR_RETURN(Statement insert, db.prepare("INSERT INTO event VALUES(?,?,?,?)", what));
+  ASSIGN_OR_RETURN(Statement insert, db.prepare(kInsertUnlessClosing, what));
   insert.bind(1, std::clamp<int64_t>(event.t_ns, 0, kMaxTimeNs));
   insert.bind(2, std::string_view(event.node).substr(0, kMaxTextBytes));
   insert.bind(3, std::string_view(event.kind).substr(0, kMaxTextBytes));
   insert.bind(4, std::string_view(event.text).substr(0, kMaxTextBytes));
-  return insert.run(what);
+  RETURN_IF_ERROR(insert.run(what));
+  if (sqlite3_changes(db.get()) > 0) return Ok{};
+  return input_error(cat(directory, " is being closed; nothing can be added to it any more"),
+                     "marks go into a run that is being recorded");
 }
 
 }  // namespace culprit

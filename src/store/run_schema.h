@@ -38,6 +38,10 @@ CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE value(sample INTEGER, "key" INTEGER, metric INTEGER, value REAL);
 CREATE TABLE event(t_ns INTEGER, node TEXT, kind TEXT, text TEXT);
 )";
+// The recorder says that it closes, and an event goes in only before: SQLite's lock puts the two in an order.
+constexpr char kSayClosing[] = "INSERT INTO meta VALUES('closing','1')";
+constexpr char kInsertUnlessClosing[] =
+    "INSERT INTO event SELECT ?,?,?,? WHERE NOT EXISTS (SELECT 1 FROM meta WHERE \"key\"='closing')";
 constexpr std::string_view kOwnTables[] = {"meta",   "node",   "source", "source_column", "key",
                                            "sample", "metric", "value",  "event"};
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,6 +22,7 @@
 #include "base/text.h"
 #include "store/manifest.h"
 #include "store/run_batch.h"
+#include "store/run_keys.h"
 #include "store/run_path.h"
 #include "store/run_schema.h"
 #include "store/run_tables.h"
@@ -36,16 +38,10 @@ constexpr off_t kReserveBytes = 4 << 20;      // a journal of 1 MB and one flush
 constexpr int kBusyMs = 5000;                 // a mark takes milliseconds
 constexpr int kCloseBusyMs = 10000;           // a diagnosis of the run in progress takes seconds
 constexpr size_t kMaxKnownMoments = 8 << 20;  // of imports; some 400 MB. Past it a late value gets a sample of its own
-
-struct RunKey {
-  uint32_t id = 0;
-  size_t table = 0;
-  std::string identity;  // source, name and detail
-};
+constexpr char kReturned[] = "sockets that had no row for long and then had one again are left out";
 
 struct NodeState {
-  std::unordered_map<uint32_t, RunKey> keys;             // by the number the node gave it
-  std::unordered_map<std::string, uint32_t> former;      // before reset_keys: the same device keeps its number
+  NodeKeys keys;
   std::unordered_map<std::string, uint32_t> value_keys;  // of imports, by device
   int64_t last_t_ns = -1;                                // of imports
   int64_t last_sample = 0;
@@ -55,10 +51,6 @@ struct NodeState {
 
 std::string clip(std::string_view text) {
   return std::string(text.substr(0, kMaxTextBytes));
-}
-
-std::string many_keys(size_t max_keys) {
-  return cat("a run can have at most ", max_keys, " devices, sockets and daemons; later ones are left out");
 }
 
 struct Moment {
@@ -99,9 +91,8 @@ struct RunWriter::State {
   std::unordered_set<std::string> names;
   size_t nodes_saved = 0;  // in manifest.json
   RunBatch pending;
-  size_t max_keys = kMaxKeys;
-  uint32_t last_key = 0;
-  int64_t left_out = 0;  // rows of keys beyond max_keys
+  KeyLimit limit;
+  std::map<std::string, int64_t> left_out;  // rows without a key, by the note that says why
   int64_t last_sample = 0;
   std::unordered_map<std::string, uint32_t> metrics;
   std::unordered_map<Moment, int64_t, MomentHash> moments;
@@ -117,7 +108,7 @@ struct RunWriter::State {
   Result<uint32_t> register_key(size_t node, std::string_view source, std::string_view name, std::string_view detail);
   Status take_key(size_t node, const NewKey& key);
   Status take_row(size_t node, int64_t sample_id, const Sample& sample, const SampleRow& row);
-  void leave_out_row();
+  void leave_out_row(const std::string& why);
   Result<int64_t> sample_at(size_t node, int64_t t_ns);
   Status after_add();
 
@@ -127,6 +118,7 @@ struct RunWriter::State {
   Error note(Error error);
   void drop_reserve() { ::unlink(file(kReserveFile).c_str()); }
 
+  Status keep_marks_out();
   Status finish_database();
   void count_into_reports();
   Status publish();
@@ -177,31 +169,32 @@ Status RunWriter::State::take_new_nodes() {
 
 Result<uint32_t> RunWriter::State::register_key(size_t node, std::string_view source, std::string_view name,
                                                 std::string_view detail) {
-  if (last_key >= max_keys) return input_error(many_keys(max_keys), "start a new run");
-  ++last_key;
-  pending.keys.push_back({last_key, static_cast<int64_t>(node), std::string(source), clip(name), clip(detail)});
-  return last_key;
+  const bool socket = is_socket_source(source);
+  if (limit.is_full(socket)) return input_error(limit.text(socket), "start a new run");
+  const uint32_t id = limit.next(socket);
+  pending.keys.push_back({id, static_cast<int64_t>(node), std::string(source), clip(name), clip(detail)});
+  return id;
 }
 
 Status RunWriter::State::take_key(size_t node, const NewKey& key) {
   const std::string& name = manifest.cluster.nodes[node].name;
   if (key.id == 0 || !key.source) return input_error(cat("node ", name, " sent a key without a number or source"));
-  NodeState& state = nodes[node];
+  NodeKeys& keys = nodes[node].keys;
   ASSIGN_OR_RETURN(RowPlan * plan, tables.plan(*key.source, pending.ddl));
   RunKey run_key;
   run_key.table = plan->table;
+  run_key.socket = is_socket_source(key.source->name);
+  run_key.seen = nodes[node].samples;
   run_key.identity = cat(key.source->name, '\n', key.name, '\n', key.detail);
-  auto former = state.former.find(run_key.identity);
-  if (former != state.former.end()) {
-    run_key.id = former->second;
-    state.former.erase(former);
-  } else if (last_key >= max_keys) {
-    state.keys.erase(key.id);  // the number may have meant another one before
+  run_key.id = keys.take_former(run_key.identity);
+  if (run_key.id == 0 && limit.is_full(run_key.socket)) {
+    keys.drop(key.id);  // the number may have meant another one before
     return Ok{};
-  } else {
+  }
+  if (run_key.id == 0) {
     ASSIGN_OR_RETURN(run_key.id, register_key(node, key.source->name, key.name, key.detail));
   }
-  state.keys.insert_or_assign(key.id, std::move(run_key));
+  keys.put(key.id, std::move(run_key));
   return Ok{};
 }
 
@@ -211,15 +204,17 @@ Status RunWriter::State::take_row(size_t node, int64_t sample_id, const Sample& 
   ASSIGN_OR_RETURN(RowPlan * plan, tables.plan(*row.source, pending.ddl));
   uint32_t key = 0;
   if (row.key != 0) {
-    auto it = nodes[node].keys.find(row.key);
-    if (it == nodes[node].keys.end() && last_key >= max_keys) {
-      leave_out_row();
+    NodeState& state = nodes[node];
+    const bool socket = is_socket_source(row.source->name);
+    const RunKey* known = state.keys.find(row.key, state.samples);
+    if (!known && (limit.is_full(socket) || (socket && state.keys.has_forgotten()))) {
+      leave_out_row(limit.is_full(socket) ? limit.text(socket) : kReturned);
       return Ok{};
     }
-    if (it == nodes[node].keys.end() || it->second.table != plan->table)
+    if (!known || known->table != plan->table)
       return input_error(
           cat("node ", name, " sent a row of ", row.source->name, " for a key it never announced: ", row.key));
-    key = it->second.id;
+    key = known->id;
   }
   auto values = sample.row(row);
   pending.rows.push_back({plan, sample_id, key, pending.cells.size()});
@@ -227,9 +222,9 @@ Status RunWriter::State::take_row(size_t node, int64_t sample_id, const Sample& 
   return Ok{};
 }
 
-void RunWriter::State::leave_out_row() {
-  if (left_out++ > 0) return;
-  manifest.notes.push_back(many_keys(max_keys));
+void RunWriter::State::leave_out_row(const std::string& why) {
+  if (left_out[why]++ > 0) return;
+  manifest.notes.push_back(why);
   nodes_saved = 0;  // a run that stays partial must say it, too
 }
 
@@ -292,10 +287,18 @@ Status RunWriter::State::checkpoint(int mode) {
   return note(sqlite_error(db.get(), code, cat("cannot write ", file(kDatabaseFile))));
 }
 
+// An event that another process puts in after the last checkpoint would be lost, or make the checksum a wrong one.
+Status RunWriter::State::keep_marks_out() {
+  Status said = db.exec(kSayClosing, cat("cannot write ", file(kDatabaseFile)));
+  if (!said && said.error().errno_value == ENOSPC) return Ok{};  // where this does not fit, no event does
+  return said;
+}
+
 Status RunWriter::State::finish_database() {
   drop_reserve();
   sqlite3_busy_timeout(db.get(), kCloseBusyMs);
   RETURN_IF_ERROR(checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
+  RETURN_IF_ERROR(keep_marks_out());
   if (Status flushed = flush(); !flushed) {
     // On a full disk the last tick may not fit; the run is worth more than it.
     if (flushed.error().errno_value != ENOSPC) return flushed;
@@ -319,7 +322,7 @@ Status RunWriter::State::finish_database() {
 
 void RunWriter::State::count_into_reports() {
   for (std::string& note : manifest.notes)
-    if (left_out > 0 && note == many_keys(max_keys)) note += cat(": ", left_out, " rows");
+    if (auto found = left_out.find(note); found != left_out.end()) note += cat(": ", found->second, " rows");
   std::unordered_map<std::string, size_t> reports;
   for (size_t i = 0; i < manifest.nodes.size(); ++i) reports[manifest.nodes[i].name] = i;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -351,7 +354,7 @@ RunWriter::~RunWriter() = default;
 
 Result<RunWriter> RunWriter::create(const std::string& path, Manifest manifest, size_t max_keys) {
   auto state = std::make_unique<State>();
-  state->max_keys = max_keys;
+  state->limit = KeyLimit(max_keys);
   ASSIGN_OR_RETURN(state->paths, run_paths(path));
   RETURN_IF_ERROR(make_run_directory(state->paths));
   state->directory = state->paths.partial;
@@ -401,17 +404,16 @@ Status RunWriter::add(size_t node, const Sample& sample) {
   state_->last_sample = id;
   pending.samples.push_back(
       {id, static_cast<int64_t>(node), sample.t_ns, sample.mono_ns, sample.cost_ns, sample.skipped});
-  ++state_->nodes[node].samples;
-  state_->nodes[node].skipped += sample.skipped;
+  NodeState& state = state_->nodes[node];
+  ++state.samples;
+  state.skipped += sample.skipped;
+  state.keys.tidy(state.samples, sample.rows.size());
   return state_->after_add();
 }
 
 void RunWriter::reset_keys(size_t node) {
   state_->tables.forget();
-  if (node >= state_->nodes.size()) return;
-  NodeState& state = state_->nodes[node];
-  for (auto& [number, key] : state.keys) state.former.insert_or_assign(std::move(key.identity), key.id);
-  state.keys.clear();
+  if (node < state_->nodes.size()) state_->nodes[node].keys.reset();
 }
 
 Status RunWriter::add_value(size_t node, int64_t t_ns, std::string_view device, std::string_view metric, double value) {

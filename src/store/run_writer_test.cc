@@ -15,6 +15,7 @@
 #include "store/run_reader.h"
 #include "store/run_schema.h"
 #include "store/run_test_util.h"
+#include "store/sqlite.h"
 
 namespace culprit {
 namespace {
@@ -314,6 +315,48 @@ TEST(RunWriter, MarksOfAnotherProcess) {
   ASSERT_FALSE(late.ok());
   EXPECT_NE(late.error().what.find("is closed"), std::string::npos);
   EXPECT_FALSE(late.error().hint.empty());
+}
+
+TEST(RunWriter, NoMarkGoesIntoARunThatIsBeingClosed) {
+  TemporaryFolder folder;
+  RunWriter writer = must_create(folder.file("a"), 1);
+  auto db = Database::open(writer.path() + "/metrics.sqlite", SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(db.ok()) << db.error().message();
+  ASSERT_TRUE(db->exec(kSayClosing, "cannot say it").ok());
+  db->close();
+  Status late = append_event(folder.file("a"), {kTestStart, "", "mark", "late"});
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().kind, ErrorKind::input);
+  EXPECT_NE(late.error().what.find("is being closed"), std::string::npos);
+  ASSERT_TRUE(writer.close().ok());
+  EXPECT_TRUE(must_open(folder.file("a")).events()->empty());
+}
+
+int mark_until_refused(const std::string& path, int start) {
+  char byte = 0;
+  if (::read(start, &byte, 1) != 1) return 255;
+  int accepted = 0;
+  while (accepted < 200 && append_event(path, {kTestStart, "", "mark", "again"}).ok()) ++accepted;
+  return accepted;
+}
+
+TEST(RunWriter, MarksThatRaceWithTheCloseAreInTheRunOrRefused) {
+  for (int round = 0; round < 10; ++round) {
+    TemporaryFolder folder;
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    pid_t child = ::fork();  // before there is a database: SQLite's state must not be inherited
+    if (child == 0) ::_exit(mark_until_refused(folder.file("a"), ends[0]));
+    RunWriter writer = must_create(folder.file("a"), 1);
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    ::usleep(static_cast<useconds_t>(1000 * round));
+    auto closed = writer.close();
+    EXPECT_TRUE(closed.ok()) << closed.error().message();
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    for (int end : ends) ::close(end);
+    EXPECT_EQ(must_open(folder.file("a")).events()->size(), static_cast<size_t>(WEXITSTATUS(status)));
+  }
 }
 
 TEST(RunWriter, MarksGoIntoARunLeftPartial) {

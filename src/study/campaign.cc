@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lab/lab.h"
@@ -27,6 +29,7 @@ namespace {
 
 constexpr int kMostAttempts = 3;
 constexpr int64_t kPerRun = 10 * kNsPerSecond;     // mounting, settling, stopping
+constexpr int64_t kDryRun = 60 * kNsPerSecond;     // an injector that only looks
 constexpr int64_t kFixedWork = 10 * kNsPerSecond;  // a piece of work in a lab of ours
 
 struct Pace {  // of this start: also what a run needs before and after
@@ -43,14 +46,23 @@ class Campaign {
   Status open_folder();
   Status lock_folder();
   Status set_up();  // a new stage, files included; whatever was there before is taken down
+  enum class LabFound { none, ours, another };
+  LabFound find_lab() const;
   Status lab_up_anew();
+  Status open_stage();
   Status make_uneven(const Lab& lab);
+  Status check_program(const Workload& workload) const;
+  Status check_faults();
   Status prepare_workloads();
   Status take_down();
   Status begin_anew();  // clients as after a reboot
   Status make_ready();
   void set_aside(Attempt& attempt) const;
+  std::string mark() const { return options_.folder + "/up"; }  // there is something to take down
   std::string cluster_file() const { return plan_.on_site() ? plan_.site_cluster : options_.folder + "/cluster.toml"; }
+  RunSetup run_setup() const {
+    return {&plan_, &*stage_, options_.culprit, cluster_file(), options_.folder, options_.stop};
+  }
   Result<bool> do_first(std::span<const Experiment> rest);
   Status run_all(const std::vector<Experiment>& experiments);
   std::vector<std::string> workloads() const;
@@ -66,6 +78,7 @@ class Campaign {
   std::map<std::string, int> attempts_;  // by id
   std::set<std::string> kept_;
   std::map<RunSet, Pace> paces_;
+  bool faults_checked_ = false;
   CampaignOutcome outcome_;
 };
 
@@ -120,16 +133,21 @@ Status Campaign::make_uneven(const Lab& lab) {
   return Ok{};
 }
 
-Status Campaign::lab_up_anew() {
+// One that an earlier start left behind is ours, also half-way up; another one is not to be touched.
+Campaign::LabFound Campaign::find_lab() const {
   const std::vector<std::string> there = lab_names();
-  if (std::find(there.begin(), there.end(), plan_.lab.name) != there.end()) {
-    // One that an earlier attempt left behind is ours; another one is not to be touched.
-    auto old = open_lab(plan_.lab.name);
-    if (old && old->plan().cluster_file != options_.folder + "/cluster.toml")
-      return input_error(cat("a lab named ", plan_.lab.name, " is up that does not belong to this campaign"),
-                         cat("culprit lab down --name ", plan_.lab.name, ", or another name in [lab]"));
-    RETURN_IF_ERROR(lab_down(plan_.lab.name, [](std::string_view) {}));
-  }
+  if (std::find(there.begin(), there.end(), plan_.lab.name) == there.end()) return LabFound::none;
+  auto old = open_lab(plan_.lab.name);
+  return old && old->plan().cluster_file != cluster_file() ? LabFound::another : LabFound::ours;
+}
+
+Status Campaign::lab_up_anew() {
+  const LabFound found = find_lab();
+  if (found == LabFound::another)
+    return input_error(cat("a lab named ", plan_.lab.name, " is up that does not belong to this campaign"),
+                       cat("culprit lab down --name ", plan_.lab.name, ", or another name in [lab]"));
+  RETURN_IF_ERROR(write_file_atomically(mark(), "a lab is up, or was when the campaign was killed\n"));
+  if (found == LabFound::ours) RETURN_IF_ERROR(lab_down(plan_.lab.name, [](std::string_view) {}));
   LabPlan lab_plan = plan_.lab;
   lab_plan.cluster_file = options_.folder + "/cluster.toml";
   lab_plan.seed = plan_.seed;
@@ -148,6 +166,22 @@ std::vector<std::string> Campaign::workloads() const {
   return all;
 }
 
+Status Campaign::check_program(const Workload& workload) const {
+  if (workload.program.empty()) return Ok{};
+  const bool ours = workload.program == kNodeProgram;
+  Status there = stage_->sh_all(
+      stage_->clients(),
+      [&](const Node& client, size_t) {
+        return cat("command -v ", ours ? shell_quote(stage_->node_program(client)) : std::string(workload.program));
+      },
+      20 * kNsPerSecond);
+  if (there) return Ok{};
+  return unsupported_error(
+      cat(workload.name, " needs ", workload.program, " on the clients: ", there.error().message()),
+      ours ? "put it into the PATH there, or name its place: sampler = \"PATH\" in cluster.toml"
+           : cat("apt install ", workload.package));
+}
+
 Status Campaign::prepare_workloads() {
   for (const std::string& name : workloads()) {
     if (auto own = plan_.own.find(name); own != plan_.own.end()) {
@@ -163,17 +197,32 @@ Status Campaign::prepare_workloads() {
       continue;
     }
     ASSIGN_OR_RETURN(const Workload* workload, find_workload(name));
-    if (!workload->program.empty()) {
-      Status there = stage_->sh_all(
-          stage_->clients(), [&](const Node&, size_t) { return cat("command -v ", workload->program); },
-          20 * kNsPerSecond);
-      if (!there)
-        return unsupported_error(cat(name, " needs ", workload->program, " on the clients"),
-                                 cat("apt install ", workload->package));
-    }
+    RETURN_IF_ERROR(check_program(*workload));
     if (workload->prepare != nullptr) RETURN_IF_ERROR(workload->prepare(*stage_));
     if (workload->check != nullptr) RETURN_IF_ERROR(workload->check(*stage_));
   }
+  return Ok{};
+}
+
+// What an injector would refuse, it refuses now, and not three times in each cell.
+Status Campaign::check_faults() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> servers, campaign_servers(plan_));
+  for (const PlannedFault& fault : plan_.faults) {
+    if (fault.name == "none" || faults_checked_) continue;
+    Experiment it;
+    it.fault = fault.name;
+    it.params = fault.params;
+    it.victim = servers.front();
+    std::vector<std::string> words = inject_words(run_setup(), it, plan_.during * plan_.interval_ns);
+    words.emplace_back("--dry-run");
+    ASSIGN_OR_RETURN(const Output said, run_command(words, kDryRun));
+    if (said.exit_code == 0) continue;
+    const std::vector<std::string_view> lines = split(trim(said.err), '\n');
+    return input_error(
+        cat("the plan's fault ", fault.label, " cannot be injected here: ", printable(lines.front(), 300)),
+        lines.size() > 1 ? printable(lines.back(), 300) : "");
+  }
+  faults_checked_ = true;
   return Ok{};
 }
 
@@ -183,21 +232,35 @@ Status Campaign::set_up() {
                      plan_.lab.servers, " servers, ", plan_.lab.clients, " clients"));
     RETURN_IF_ERROR(lab_up_anew());
   }
-  ASSIGN_OR_RETURN(Cluster cluster, read_cluster(cluster_file()));
-  std::string tools = std::filesystem::path(options_.culprit).parent_path().string();
-  ASSIGN_OR_RETURN(Stage stage, Stage::open(std::move(cluster), plan_.mount, plan_.direct, tools, options_.stop));
-  stage_.emplace(std::move(stage));
+  RETURN_IF_ERROR(open_stage());
   RETURN_IF_ERROR(stage_->check());
+  if (plan_.on_site()) RETURN_IF_ERROR(write_file_atomically(mark(), "the clients' files are on the file system\n"));
+  RETURN_IF_ERROR(check_faults());
   options_.say("making the workloads' files");
   return prepare_workloads();
 }
 
+Status Campaign::open_stage() {
+  ASSIGN_OR_RETURN(Cluster cluster, read_cluster(cluster_file()));
+  std::string tools = std::filesystem::path(options_.culprit).parent_path().string();
+  ASSIGN_OR_RETURN(Stage stage, Stage::open(std::move(cluster), plan_.mount, plan_.direct, tools, options_.stop));
+  stage_.emplace(std::move(stage));
+  return Ok{};
+}
+
+// Also what an earlier start left behind: the mark goes with the last of it.
 Status Campaign::take_down() {
-  if (plan_.on_site()) return stage_ ? stage_->clean() : Status(Ok{});
-  stage_.reset();
-  if (!lab_) return Ok{};
-  lab_.reset();
-  return lab_down(plan_.lab.name, [](std::string_view) {});
+  if (!path_exists(mark())) return Ok{};
+  if (plan_.on_site()) {
+    if (!stage_) RETURN_IF_ERROR(open_stage());
+    RETURN_IF_ERROR(stage_->clean());
+  } else {
+    stage_.reset();
+    lab_.reset();
+    if (find_lab() == LabFound::ours) RETURN_IF_ERROR(lab_down(plan_.lab.name, [](std::string_view) {}));
+  }
+  if (::unlink(mark().c_str()) != 0) return system_error(cat("cannot remove ", mark()), errno);
+  return Ok{};
 }
 
 // On a site nobody may unmount: there the caches and windows are as they are. Daemons are looked for twice: first,
@@ -257,8 +320,8 @@ Result<bool> Campaign::do_first(std::span<const Experiment> rest) {
   for (int tries = 0; tries < kMostAttempts; ++tries) {
     const int64_t begin = monotonic_now_ns();
     RETURN_IF_ERROR(make_ready());
-    const RunSetup setup{&plan_, &*stage_, options_.culprit, cluster_file(), options_.folder, options_.stop};
-    ASSIGN_OR_RETURN(Attempt attempt, carry_out(setup, experiment));
+    ASSIGN_OR_RETURN(RunResult result, carry_out(run_setup(), experiment));
+    Attempt& attempt = result.attempt;
     attempt.number = attempts_[experiment.id] + 1;
     set_aside(attempt);
     RETURN_IF_ERROR(append_attempt(options_.folder, attempt));
@@ -267,6 +330,7 @@ Result<bool> Campaign::do_first(std::span<const Experiment> rest) {
     pace.took_ns += monotonic_now_ns() - begin;
     ++pace.attempts;
     report(attempt, left_ns(rest));
+    if (!result.fatal.what.empty()) return std::move(result.fatal);
     if (attempt.outcome == Outcome::kept) return true;
   }
   return false;
@@ -280,8 +344,8 @@ Status Campaign::run_all(const std::vector<Experiment>& experiments) {
       outcome_.stopped = true;
       break;
     }
-    if (!stage_) RETURN_IF_ERROR(set_up());
-    auto good = do_first(std::span(experiments).subspan(i));
+    Status ready = stage_ ? Status(Ok{}) : set_up();
+    Result<bool> good = ready ? do_first(std::span(experiments).subspan(i)) : Result<bool>(std::move(ready).error());
     if (!good && options_.stop()) {
       outcome_.stopped = true;
       break;
@@ -319,12 +383,12 @@ Result<std::vector<std::string>> campaign_servers(const CampaignPlan& plan) {
   if (plan.on_site()) {
     ASSIGN_OR_RETURN(const Cluster cluster, read_cluster(plan.site_cluster));
     for (const Node& node : cluster.nodes)
-      if (node.kind == NodeKind::server) servers.push_back(node.name);
+      if (node.kind == NodeKind::server && does_io(node)) servers.push_back(node.name);
   } else {
     for (const LabNode& node : plan_nodes(plan.lab))
       if (node.kind == NodeKind::server) servers.push_back(node.name);
   }
-  if (servers.empty()) return input_error(cat(plan.site_cluster, " names no server"));
+  if (servers.empty()) return input_error(cat(plan.site_cluster, " names no server that does I/O"));
   return servers;
 }
 

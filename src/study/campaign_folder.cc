@@ -71,6 +71,7 @@ std::string format_attempt(const Attempt& attempt) {
                                 {"reason", attempt.reason},
                                 {"run", attempt.run},
                                 {"begin_ns", attempt.begin_ns},
+                                {"begun_ns", attempt.begun_ns},
                                 {"on_ns", attempt.on_ns},
                                 {"off_ns", attempt.off_ns},
                                 {"end_ns", attempt.end_ns},
@@ -102,12 +103,13 @@ Result<Attempt> parse_attempt(std::string_view line) {
     attempt.reason = row.at("reason").get<std::string>();
     attempt.run = row.at("run").get<std::string>();
     RETURN_IF_ERROR(take_whole(row, "begin_ns", attempt.begin_ns));
+    if (row.contains("begun_ns")) RETURN_IF_ERROR(take_whole(row, "begun_ns", attempt.begun_ns));
     RETURN_IF_ERROR(take_whole(row, "on_ns", attempt.on_ns));
     RETURN_IF_ERROR(take_whole(row, "off_ns", attempt.off_ns));
     RETURN_IF_ERROR(take_whole(row, "end_ns", attempt.end_ns));
     RETURN_IF_ERROR(take_whole(row, "interval_ns", attempt.interval_ns));
     attempt.measured = row.at("measured").get<std::map<std::string, double>>();
-    if (row.contains("said"))  // journals of before have none
+    if (row.contains("said"))  // journals of before have neither this nor begun_ns
       attempt.said = row.at("said").get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception& error) {
     return bad_line(error.what());

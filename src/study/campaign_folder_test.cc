@@ -26,6 +26,7 @@ class CampaignFolder : public testing::Test {
     out.outcome = outcome;
     out.reason = outcome == Outcome::kept ? "" : "too \"busy\"\n";
     out.run = "runs/" + id + ".run";
+    out.begun_ns = 1'700'000'000'000'000'000;
     out.on_ns = 1'700'000'000'000'000'001;
     out.measured = {{"idle_mean", 55.5}};
     out.said = {{"c1", "write: No space left on device\nsteps 7"}};

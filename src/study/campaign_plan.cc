@@ -242,6 +242,7 @@ Status read_site(const std::string& file, const TomlValue& value, CampaignPlan& 
   site.text("mount", plan.mount);
   site.truth("direct", plan.direct);
   site.truth("i_own_this_cluster", plan.owns_cluster);
+  site.text("from", plan.from);
   RETURN_IF_ERROR(site.read(value));
   if (plan.site_cluster.empty()) return site.at(value, "which cluster?", "write cluster = \"cluster.toml\"");
   return Ok{};
@@ -309,6 +310,12 @@ Status read_own(const std::string& file, const TomlValue& value, CampaignPlan& p
   return Ok{};
 }
 
+// Whether clients can go on writing while one server is away.
+bool survives_loss(const LabPlan& lab) {
+  const LabFs* fs = find_lab_fs(lab.fs);
+  return std::find(fs->fragile.begin(), fs->fragile.end(), lab.layout) == fs->fragile.end();
+}
+
 Status check_workloads(const std::string& file, const CampaignPlan& plan) {
   const std::vector<std::string>* lists[] = {&plan.train_workloads, &plan.score_workloads, &plan.control_workloads,
                                              &plan.overhead_workloads};
@@ -317,9 +324,24 @@ Status check_workloads(const std::string& file, const CampaignPlan& plan) {
       if (plan.own.count(name)) continue;
       auto known = find_workload(name);
       if (!known) return input_error(cat(file, ": ", known.error().what), known.error().hint);
+      if (!(*known)->disturbed_by.empty() && !plan.on_site() && !survives_loss(plan.lab))
+        return input_error(cat(file, ": ", name, " takes a server away, and ", plan.lab.layout, " cannot do without"),
+                           "it needs a layout that keeps data more than once, such as disperse or goal2");
     }
   }
-  bool scores = plan.iterations > 0 && !plan.score_workloads.empty();
+  struct Half {
+    std::string_view table, count;
+    bool workloads, number;
+  };
+  const Half halves[] = {{"train", "runs", !plan.train_workloads.empty(), plan.train_runs > 0},
+                         {"score", "iterations", !plan.score_workloads.empty(), plan.iterations > 0},
+                         {"control", "runs", !plan.control_workloads.empty(), plan.control_runs > 0},
+                         {"overhead", "pairs", !plan.overhead_workloads.empty(), plan.overhead_pairs > 0}};
+  for (const Half& it : halves)
+    if (it.workloads != it.number)
+      return input_error(cat(file, ": [", it.table, "] has no '", it.workloads ? it.count : "workloads", "'"),
+                         cat("it needs 'workloads' and '", it.count, "'"));
+  bool scores = plan.iterations > 0;
   if (scores && plan.faults.empty()) return input_error(cat(file, ": [score] names no faults"), "faults = [\"none\"]");
   if (!scores && plan.train_runs == 0 && plan.control_runs == 0 && plan.overhead_pairs == 0)
     return input_error(cat(file, " plans no run"), "it needs [train], [score], [control] or [overhead]");
@@ -397,8 +419,10 @@ class Matrix {
     std::string cell = cat(name_of(set), "-", workload, set == RunSet::score ? cat("-", fault.label) : "");
     Experiment it{cat(cell, "-", iteration), set, workload, fault.name, fault.params, "", iteration, true, 0};
     it.seed = seed_of(plan_.seed, it.id);
-    if (fault.name == "none" && set != RunSet::control) return it;
-    // Controls draw one, too: the server that was away.
+    auto known = find_workload(workload);
+    const bool disturbed = known && !(*known)->disturbed_by.empty();
+    if (fault.name == "none" && set != RunSet::control && !disturbed) return it;
+    // Controls draw one, too, and whoever runs heal: the server that was away.
     std::vector<std::string> order = servers_;
     std::mt19937_64 random(seed_of(plan_.seed, cell));
     shuffle(order, random);

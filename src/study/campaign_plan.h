@@ -46,6 +46,7 @@ struct CampaignPlan {
   std::string mount = "/mnt/lab";        // where clients have the file system
   bool direct = true;                    // direct I/O; the preset wild has it buffered
   bool owns_cluster = false;             // needed for faults behind ssh
+  std::string from;                      // the node at the other end of a network hog; "": the only third party
 
   int64_t interval_ns = 100'000'000;
   int before = 100;  // samples

@@ -121,6 +121,25 @@ TEST(CampaignPlan, SystemCallsAndLogs) {
   EXPECT_EQ(plan.faults.at(0).label, "err_fsize-16MB");
 }
 
+TEST(CampaignPlan, HalfATableIsAnError) {
+  const std::string lab = "[lab]\nfs = \"glusterfs\"\n";
+  const std::string train = "[train]\nworkloads = [\"ddw\"]\nruns = 1\n";
+  EXPECT_THAT(error_of(lab + train + "[control]\nworkloads = [\"ramp\"]\n"), HasSubstr("[control] has no 'runs'"));
+  EXPECT_THAT(error_of(lab + train + "[control]\nruns = 2\n"), HasSubstr("[control] has no 'workloads'"));
+  EXPECT_THAT(error_of(lab + train + "[score]\nworkloads = [\"ddw\"]\nfaults = [\"none\"]\n"),
+              HasSubstr("[score] has no 'iterations'"));
+  EXPECT_THAT(error_of(lab + "[train]\nworkloads = [\"ddw\"]\n"), HasSubstr("[train] has no 'runs'"));
+}
+
+TEST(CampaignPlan, HealNeedsAVictimAndALayoutThatStandsIt) {
+  const std::string table = "[train]\nworkloads = [\"heal\"]\nruns = 2\n";
+  for (const Experiment& it : plan_experiments(plan_of("[lab]\nfs = \"glusterfs\"\n" + table), kServers))
+    EXPECT_NE(it.victim, "") << it.id;
+  EXPECT_THAT(error_of("[lab]\nfs = \"glusterfs\"\nlayout = \"distribute\"\n" + table),
+              HasSubstr("heal takes a server away, and distribute cannot do without"));
+  EXPECT_THAT(error_of("[lab]\nfs = \"moosefs\"\nlayout = \"goal1\"\n" + table), HasSubstr("cannot do without"));
+}
+
 TEST(CampaignPlan, ErrorsNameTheLineAndWhatIsKnown) {
   const std::string lab = "[lab]\nfs = \"moosefs\"\n";
   const std::string train = "[train]\nworkloads = [\"ddw\"]\nruns = 1\n";

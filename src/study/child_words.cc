@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/subprocess.h"
 #include "base/text.h"
 #include "inject/report.h"
 
@@ -16,6 +17,11 @@ constexpr size_t kLastLines = 2;       // churn has two streams
 constexpr size_t kLongestLine = 300;
 
 }  // namespace
+
+void read_ends(int fd, std::string& text, size_t limit) {
+  read_available(fd, text, limit);
+  if (text.size() >= limit) text.erase(limit / 4, limit / 2);
+}
 
 std::string first_and_last(std::string_view out, std::string_view err) {
   std::vector<std::string> lines;

@@ -8,6 +8,9 @@
 
 namespace culprit {
 
+// Reads what is there, always, so that no child ever waits for us; of more than `limit` bytes the middle is forgotten.
+void read_ends(int fd, std::string& text, size_t limit);
+
 // A workload's first complaints (stderr) and where it stood at the end (stdout), a few lines, each cut; "": nothing.
 std::string first_and_last(std::string_view out, std::string_view err);
 

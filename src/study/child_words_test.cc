@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/subprocess.h"
+
 namespace culprit {
 namespace {
 
@@ -14,6 +16,23 @@ TEST(ChildWords, TheFirstComplaintsAndTheLastLines) {
   std::string many;
   for (int i = 0; i < 1000; ++i) many += std::string(1000, 'x') + "\n";
   EXPECT_LT(first_and_last(many, many).size(), 10u * 310);
+}
+
+TEST(ChildWords, AChildMayTalkForEver) {
+  auto child = Child::start({"sh", "-c", "echo first; head -c 300000 /dev/zero | tr '\\0' x; echo; echo last"});
+  ASSERT_TRUE(child) << child.error().message();
+  std::string said;
+  for (bool running = true; running;) {
+    running = child->running();
+    read_ends(child->out.get(), said, 4096);
+    ASSERT_LT(said.size(), 4096u);
+  }
+  while (!said.ends_with("last\n")) {  // what is still in the pipe
+    const std::string before = said;
+    read_ends(child->out.get(), said, 4096);
+    ASSERT_NE(said, before);
+  }
+  EXPECT_TRUE(said.starts_with("first\nxxx"));
 }
 
 TEST(ChildWords, AFaultThatFadedAndNothingElse) {

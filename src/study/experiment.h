@@ -17,7 +17,7 @@ struct Experiment {
   std::string workload;                       // one of `culprit list workloads`
   std::string fault = "none";                 // one of `culprit list faults`
   std::map<std::string, std::string> params;  // of the fault
-  std::string victim;                         // the server that has it; "" for none
+  std::string victim;                         // the server that has it, or was away before; "" for none
   int iteration = 1;
   bool recorded = true;  // overhead: the half of a pair with recording
   uint64_t seed = 0;
@@ -37,11 +37,12 @@ struct Attempt {
   std::string reason;  // of spoiled and failed
   std::string run;     // the run's directory, relative to the campaign's
   int64_t begin_ns = 0;
-  int64_t on_ns = 0;  // when the fault was in force, wall clock; 0: none
+  int64_t begun_ns = 0;  // when the injector began with the fault, wall clock; 0: none, or a journal of before
+  int64_t on_ns = 0;     // when it was in force; 0: none
   int64_t off_ns = 0;
   int64_t end_ns = 0;
   int64_t interval_ns = 0;
-  std::map<std::string, double> measured;   // idle_low, steal_high, before, during (bytes per second of the clients)
+  std::map<std::string, double> measured;   // docs/formats/campaign.md
   std::map<std::string, std::string> said;  // node -> what its workload complained about: the first lines, and the last
 };
 

@@ -121,7 +121,8 @@ Row judge(const std::string& campaign, const Attempt& attempt, const Verdict& ve
   row.seconds = seconds_between(verdict.from_ns, verdict.until_ns);
   row.origin = verdict.origin;
   if (has_fault(row)) {
-    row.on_s = seconds_between(attempt.begin_ns, attempt.on_ns);
+    // A crash is seen in the server's log before anybody could look whether it is in force.
+    row.on_s = seconds_between(attempt.begin_ns, attempt.begun_ns ? attempt.begun_ns : attempt.on_ns);
     if (attempt.off_ns) row.off_s = seconds_between(attempt.begin_ns, attempt.off_ns);
   }
   row.detector = verdict.detector;

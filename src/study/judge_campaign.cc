@@ -52,7 +52,7 @@ std::string name_of_folder(const std::string& path) {
 
 Discard discard_of(const std::string& campaign, const Attempt& attempt) {
   const Experiment& it = attempt.experiment;
-  return {campaign, it.id, it.set, it.workload, it.fault, attempt.number, attempt.outcome, attempt.reason};
+  return {campaign, it.id, it.set, it.workload, it.fault, it.params, attempt.number, attempt.outcome, attempt.reason};
 }
 
 Status check_attempt(const Attempt& attempt) {

@@ -156,6 +156,22 @@ TEST(Judge, TimesAreSecondsFromTheRunsBeginning) {
   EXPECT_EQ(method_of(row), "fast10 k=4");
 }
 
+// A killed daemon's end is in its log before the injector has looked whether it is gone.
+TEST(Judge, AFaultMayBeFeltFromItsBeginningOn) {
+  Attempt crash = attempt();
+  crash.experiment.fault = "crash";
+  crash.begun_ns = crash.on_ns - 20'000'000;
+  Verdict said = verdict(crash.begin_ns);
+  said.culprits[0].cause = "crash";
+  said.culprits[0].known_ns = crash.on_ns - 5'000'000;
+  said.culprits[0].end_ns = crash.on_ns - 1'000'000;
+  const Row row = judge("monday", crash, said, {});
+  EXPECT_EQ(flags(row), "ITP DTP ");
+  EXPECT_DOUBLE_EQ(row.latency_s.value(), 0.015);
+  crash.begun_ns = 0;  // a journal of before
+  EXPECT_EQ(flags(judge("monday", crash, said, {})), "IFP DFP ");
+}
+
 TEST(Judge, EvidenceIsWhatConvictedInFourDigits) {
   const Row row = judge("monday", attempt(), verdict(attempt().begin_ns), {});
   ASSERT_EQ(row.accused[0].evidence.size(), 1u);

@@ -46,8 +46,8 @@ struct Task {
     return lives;
   }
   void listen() {
-    read_available(child.out.get(), out, kMostOutput);
-    read_available(child.err.get(), err, kMostOutput);
+    read_ends(child.out.get(), out, kMostOutput);
+    read_ends(child.err.get(), err, kMostOutput);
   }
   std::string complaint() const {
     std::string_view said = trim(err.empty() ? out : err);
@@ -62,11 +62,12 @@ Result<Task> start_task(std::string name, const std::vector<std::string>& argv) 
   return Task{std::move(name), std::move(child), "", "", ""};
 }
 
-// A script that ends after `seconds` at the latest, also when nobody is left who could stop it. Everything is in one
-// process group, ours.
+// A script that ends when its stdin does, which closes with the connection, also behind ssh; and after `seconds` at the
+// latest. Everything is in one process group, ours.
 std::string bounded(const std::string& script, int64_t seconds) {
-  return cat("( sleep ", seconds, " & s=$!; trap \"kill $s; exit 0\" TERM; wait $s; kill 0 ) & w=$!\n( ", script,
-             "\n)\nc=$?\nkill $w 2>/dev/null\nexit $c\n");
+  return cat("exec 3<&0 </dev/null\n( while read -r x; do :; done; kill 0 ) <&3 >/dev/null 2>&1 & e=$!\n( sleep ",
+             seconds, " & s=$!; trap \"kill $s; exit 0\" TERM; wait $s; kill 0 ) 3<&- & w=$!\n( ", script,
+             "\n) 3<&-\nc=$?\nkill $w $e 2>/dev/null\nexit $c\n");
 }
 
 std::string in_ms(int64_t ns) {
@@ -81,7 +82,7 @@ class OneRun {
     attempt_.interval_ns = setup.plan->interval_ns;
     attempt_.run = cat("runs/", experiment.id, ".run");
   }
-  Result<Attempt> carry_out();
+  Result<RunResult> carry_out();
 
  private:
   // All return false when the attempt has failed; attempt_.reason says why.
@@ -164,9 +165,10 @@ bool OneRun::start_loads(int64_t seconds) {
     if (!start(*stage.clients()[i], client_script(i, seconds))) return false;
   auto known = find_workload(it_.workload);
   if (!known || (*known)->server_script == nullptr || seconds == 0) return true;
-  const std::string script = (*known)->server_script(stage);
-  for (const Node* server : stage.servers())
+  for (const Node* server : stage.servers()) {
+    const std::string script = (*known)->server_script(stage, *server);
     if (!script.empty() && !start(*server, script)) return false;
+  }
   return true;
 }
 
@@ -202,6 +204,7 @@ bool OneRun::wait_until(int64_t time_ns) {
 
 bool OneRun::wait_for(Task& task, int64_t time_ns, bool loads_matter) {
   while (task.running()) {
+    for (Task& load : loads_) load.listen();
     if (setup_.stop()) return fail("it was stopped");
     if (loads_matter && !loads_run()) return false;
     if (monotonic_now_ns() > time_ns) return fail(cat(task.name, " did not end in time"));
@@ -213,6 +216,7 @@ bool OneRun::wait_for(Task& task, int64_t time_ns, bool loads_matter) {
 void OneRun::note_injection(const std::string& text) {
   const nlohmann::json said = nlohmann::json::parse(text, nullptr, false);
   if (!said.is_object()) return;
+  attempt_.begun_ns = said.value("begun_ns", int64_t{0});
   attempt_.on_ns = said.value("on_ns", int64_t{0});
   attempt_.off_ns = said.value("off_ns", int64_t{0});
   if (!said.contains("cost") || !said["cost"].is_array() || said["cost"].empty()) return;
@@ -222,24 +226,10 @@ void OneRun::note_injection(const std::string& text) {
 
 // Blocks until the fault is gone. When it may not be gone, the campaign ends: whatever follows would be worthless.
 bool OneRun::inject(const std::string& fault, int64_t for_ns) {
-  const size_t participants = 2 + setup_.stage->clients().size();
-  std::vector<std::string> words = {setup_.culprit,
-                                    "inject",
-                                    fault,
-                                    "--on",
-                                    it_.victim,
-                                    "--for",
-                                    in_ms(for_ns),
-                                    "--cluster",
-                                    setup_.cluster_file,
-                                    "--seed",
-                                    std::to_string(it_.seed),
-                                    "--json"};
-  if (participants > 4) words.insert(words.end(), {"--max-targets", std::to_string(participants)});
-  if (setup_.plan->owns_cluster) words.emplace_back("--i-own-this-cluster");
-  if (fault == it_.fault)
-    for (const auto& [name, value] : it_.params) words.insert(words.end(), {"--param", cat(name, "=", value)});
-  auto task = start_task(cat("inject ", fault), words);
+  Experiment what = it_;
+  if (fault != it_.fault) what.params.clear();
+  what.fault = fault;
+  auto task = start_task(cat("inject ", fault), inject_words(setup_, what, for_ns));
   if (!task) return fail(task.error());
   if (fault == it_.fault) loads_may_end_ = may_break();
   const bool ended = wait_for(*task, monotonic_now_ns() + for_ns + kSlack, true);
@@ -401,31 +391,42 @@ std::string OneRun::machine_reason() {
   return reason ? *reason : reason.error().message();
 }
 
-Result<Attempt> OneRun::carry_out() {
+Result<RunResult> OneRun::carry_out() {
   attempt_.begin_ns = wall_now_ns();
   const bool good = ready() && (it_.set == RunSet::overhead ? fixed_run() : timed_run());
   end_loads();
   capture_.child.stop(kSlack);
   recording_.child.stop(kSlack);
   attempt_.end_ns = wall_now_ns();
-  if (!fatal_.what.empty()) return fatal_;
-  if (setup_.stop()) return input_error("it was stopped");
+  if (setup_.stop() && fatal_.what.empty()) return input_error("it was stopped");
   attempt_.outcome = Outcome::failed;
-  if (!good) return attempt_;
+  if (!good) return RunResult{attempt_, fatal_};
   if (!setup_.plan->logs.empty() && it_.recorded) {
     if (Status kept = logs_.keep(run_path()); !kept) {
       fail(kept.error());
-      return attempt_;
+      return RunResult{attempt_, fatal_};
     }
   }
   attempt_.reason = machine_reason();
   attempt_.outcome = attempt_.reason.empty() ? Outcome::kept : Outcome::spoiled;
-  return attempt_;
+  return RunResult{attempt_, fatal_};
 }
 
 }  // namespace
 
-Result<Attempt> carry_out(const RunSetup& setup, const Experiment& experiment) {
+std::vector<std::string> inject_words(const RunSetup& setup, const Experiment& it, int64_t for_ns) {
+  const size_t participants = 2 + setup.stage->clients().size();
+  std::vector<std::string> words = {setup.culprit, "inject", it.fault, "--on", it.victim};
+  words.insert(words.end(), {"--for", in_ms(for_ns), "--cluster", setup.cluster_file});
+  words.insert(words.end(), {"--seed", std::to_string(it.seed), "--json"});
+  if (participants > 4) words.insert(words.end(), {"--max-targets", std::to_string(participants)});
+  if (setup.plan->owns_cluster) words.emplace_back("--i-own-this-cluster");
+  if (!setup.plan->from.empty()) words.insert(words.end(), {"--from", setup.plan->from});
+  for (const auto& [name, value] : it.params) words.insert(words.end(), {"--param", cat(name, "=", value)});
+  return words;
+}
+
+Result<RunResult> carry_out(const RunSetup& setup, const Experiment& experiment) {
   return OneRun(setup, experiment).carry_out();
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "analyse/series.h"
 #include "study/campaign_plan.h"
@@ -20,9 +21,16 @@ struct RunSetup {
   std::function<bool()> stop;
 };
 
-// An attempt that failed says so in its outcome and reason. An Error means that the campaign cannot go on: a fault that
-// could not be taken back, or the wish to stop.
-Result<Attempt> carry_out(const RunSetup& setup, const Experiment& experiment);
+// The command that injects an experiment's fault.
+std::vector<std::string> inject_words(const RunSetup& setup, const Experiment& experiment, int64_t for_ns);
+
+struct RunResult {
+  Attempt attempt;
+  Error fatal;  // a fault that could not be taken back: the attempt belongs into the journal, and nothing may follow it
+};
+
+// An attempt that failed says so in its outcome and reason. An Error is the wish to stop.
+Result<RunResult> carry_out(const RunSetup& setup, const Experiment& experiment);
 
 // Whether the plan's rule says that a run must not count; the reason, or "". Fills in what was measured.
 std::string spoiled_reason(const SpoiledRule& rule, const SeriesSet& series, Attempt& attempt);

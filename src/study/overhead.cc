@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "study/tables.h"
@@ -21,6 +22,32 @@ struct Pair {
   const Attempt* on = nullptr;
   const Attempt* off = nullptr;
 };
+using Pairs = std::map<std::pair<size_t, int>, Pair>;  // by campaign and iteration
+
+OverheadRow sum_up(const std::string& workload, const Pairs& pairs) {
+  OverheadRow row;
+  row.workload = workload;
+  std::vector<double> changes;
+  for (const auto& [key, pair] : pairs) {
+    if (!pair.on || !pair.off || measured(*pair.off, "seconds") <= 0) continue;
+    const double off = measured(*pair.off, "seconds");
+    changes.push_back(100 * (measured(*pair.on, "seconds") - off) / off);
+    row.seconds_off += off;
+    row.recorder_cpu += measured(*pair.on, "recorder_cpu_percent");
+    row.node_cpu += measured(*pair.on, "node_cpu_percent");
+    row.bytes += measured(*pair.on, "bytes_per_node_second");
+  }
+  const double n = static_cast<double>(changes.size());
+  if (changes.empty()) return row;
+  for (double* mean : {&row.seconds_off, &row.recorder_cpu, &row.node_cpu, &row.bytes}) *mean /= n;
+  for (double change : changes) row.percent += change / n;
+  double squares = 0;
+  for (double change : changes) squares += (change - row.percent) * (change - row.percent);
+  const double half = n > 1 ? student_t(static_cast<int>(n) - 1) * std::sqrt(squares / (n - 1) / n) : INFINITY;
+  row.pairs = static_cast<int>(n);
+  row.interval = {row.percent - half, row.percent + half};
+  return row;
+}
 
 }  // namespace
 
@@ -34,40 +61,21 @@ double student_t(int freedom) {
          (3 * std::pow(z, 7) + 19 * std::pow(z, 5) + 17 * std::pow(z, 3) - 15 * z) / (384 * n * n * n);
 }
 
-std::vector<OverheadRow> tally_overhead(const std::vector<Attempt>& attempts) {
+std::vector<OverheadRow> tally_overhead(const std::vector<std::vector<Attempt>>& campaigns) {
   std::vector<std::string> order;
-  std::map<std::string, std::map<int, Pair>> pairs;
-  for (const Attempt& attempt : attempts) {
-    if (attempt.experiment.set != RunSet::overhead || attempt.outcome != Outcome::kept) continue;
-    const Experiment& it = attempt.experiment;
-    if (!pairs.count(it.workload)) order.push_back(it.workload);
-    Pair& pair = pairs[it.workload][it.iteration];
-    (it.recorded ? pair.on : pair.off) = &attempt;
-  }
+  std::map<std::string, Pairs> pairs;
+  for (size_t i = 0; i < campaigns.size(); ++i)
+    for (const Attempt& attempt : campaigns[i]) {
+      const Experiment& it = attempt.experiment;
+      if (it.set != RunSet::overhead || attempt.outcome != Outcome::kept) continue;
+      if (!pairs.count(it.workload)) order.push_back(it.workload);
+      Pair& pair = pairs[it.workload][{i, it.iteration}];
+      (it.recorded ? pair.on : pair.off) = &attempt;
+    }
   std::vector<OverheadRow> rows;
   for (const std::string& workload : order) {
-    OverheadRow row;
-    row.workload = workload;
-    std::vector<double> changes;
-    for (const auto& [iteration, pair] : pairs[workload]) {
-      if (!pair.on || !pair.off || measured(*pair.off, "seconds") <= 0) continue;
-      const double off = measured(*pair.off, "seconds");
-      changes.push_back(100 * (measured(*pair.on, "seconds") - off) / off);
-      row.seconds_off += off;
-      row.recorder_cpu += measured(*pair.on, "recorder_cpu_percent");
-      row.node_cpu += measured(*pair.on, "node_cpu_percent");
-      row.bytes += measured(*pair.on, "bytes_per_node_second");
-    }
-    const double n = static_cast<double>(changes.size());
-    if (changes.empty()) continue;
-    for (double* mean : {&row.seconds_off, &row.recorder_cpu, &row.node_cpu, &row.bytes}) *mean /= n;
-    for (double change : changes) row.percent += change / n;
-    double squares = 0;
-    for (double change : changes) squares += (change - row.percent) * (change - row.percent);
-    const double half = n > 1 ? student_t(static_cast<int>(n) - 1) * std::sqrt(squares / (n - 1) / n) : INFINITY;
-    row.pairs = static_cast<int>(n);
-    row.interval = {row.percent - half, row.percent + half};
-    rows.push_back(row);
+    OverheadRow row = sum_up(workload, pairs[workload]);
+    if (row.pairs > 0) rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -87,6 +95,26 @@ std::string overhead_text(const std::vector<OverheadRow>& rows, int64_t interval
                          fmt::format("{:.2f}", row.recorder_cpu), fmt::format("{:.3f}", row.node_cpu),
                          fmt::format("{:.0f}", row.bytes)});
   return grid_text(grid);
+}
+
+std::string overhead_json(const std::vector<OverheadRow>& rows, int64_t interval_ns) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const OverheadRow& row : rows) {
+    list.push_back({{"workload", row.workload},
+                    {"pairs", row.pairs},
+                    {"seconds_without", row.seconds_off},
+                    {"change_percent", row.percent},
+                    {"recorder_cpu_percent", row.recorder_cpu},
+                    {"node_cpu_percent", row.node_cpu},
+                    {"bytes_per_node_second", row.bytes}});
+    // Of one pair nobody knows how sure it is, and JSON has no infinity.
+    const bool known = std::isfinite(row.interval.low);
+    list.back()["low"] = known ? Json(row.interval.low) : Json(nullptr);
+    list.back()["high"] = known ? Json(row.interval.high) : Json(nullptr);
+  }
+  const Json out = {{"interval_ns", interval_ns}, {"overhead", std::move(list)}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace culprit

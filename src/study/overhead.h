@@ -20,9 +20,11 @@ struct OverheadRow {
   double bytes = 0;         // written per node and second
 };
 
-// By workload, in the order of their first pair; pairs of which a half is missing do not count.
-std::vector<OverheadRow> tally_overhead(const std::vector<Attempt>& attempts);
+// By workload, in the order of their first pair; pairs of which a half is missing do not count. Halves of two campaigns
+// are no pair.
+std::vector<OverheadRow> tally_overhead(const std::vector<std::vector<Attempt>>& campaigns);
 std::string overhead_text(const std::vector<OverheadRow>& rows, int64_t interval_ns);
+std::string overhead_json(const std::vector<OverheadRow>& rows, int64_t interval_ns);
 
 double student_t(int freedom);  // the 97.5 % point
 

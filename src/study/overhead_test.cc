@@ -29,7 +29,7 @@ TEST(Overhead, MeanAndIntervalOfPairs) {
     all.push_back(half("ddw", i, false, 10));
   }
   all.push_back(half("ddw", 7, true, 99));  // its other half is missing
-  auto rows = tally_overhead(all);
+  auto rows = tally_overhead({all});
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].pairs, 5);
   EXPECT_NEAR(rows[0].percent, 2, 1e-9);
@@ -38,8 +38,24 @@ TEST(Overhead, MeanAndIntervalOfPairs) {
   EXPECT_NEAR(rows[0].node_cpu, 0.1, 1e-9);
 }
 
+TEST(Overhead, HalvesOfTwoCampaignsAreNoPair) {
+  const std::vector<Attempt> monday = {half("ddw", 1, true, 11), half("ddw", 1, false, 10)};
+  const std::vector<Attempt> tuesday = {half("ddw", 1, true, 99), half("ddw", 2, true, 13), half("ddw", 2, false, 10)};
+  auto rows = tally_overhead({monday, tuesday});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].pairs, 2);
+  EXPECT_NEAR(rows[0].percent, 20, 1e-9);
+}
+
+TEST(Overhead, JsonOfOnePairHasNoInterval) {
+  const auto rows = tally_overhead({{half("ddw", 1, true, 11), half("ddw", 1, false, 10)}});
+  const std::string json = overhead_json(rows, 1'000'000'000);
+  EXPECT_NE(json.find("\"low\": null"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"change_percent\": 10"), std::string::npos) << json;
+}
+
 TEST(Overhead, NoPairNoRow) {
-  EXPECT_TRUE(tally_overhead({half("ddw", 1, true, 5)}).empty());
+  EXPECT_TRUE(tally_overhead({{half("ddw", 1, true, 5)}}).empty());
   EXPECT_TRUE(tally_overhead({}).empty());
 }
 

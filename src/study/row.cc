@@ -246,6 +246,7 @@ Result<Discard> discard_of(const Parsed& json) {
   out.set = word(members, "set", {RunSet::train, RunSet::score, RunSet::control});
   out.workload = members.text("workload");
   out.fault = members.text("fault");
+  if (json.is_object() && json.contains("params")) out.params = members.texts("params");  // rows of before have none
   out.attempt = static_cast<int>(members.integer("attempt", 1, 1'000'000));
   out.outcome = word(members, "discarded", {Outcome::spoiled, Outcome::failed});
   out.reason = members.text("reason");
@@ -266,6 +267,12 @@ Status add_line(std::string_view line, RowFile& out) {
 }
 
 }  // namespace
+
+std::string label_of(const std::string& fault, const std::map<std::string, std::string>& params) {
+  std::string out = fault;
+  for (const auto& [name, value] : params) out += cat(" ", name, "=", value);
+  return out;
+}
 
 bool has_fault(const Row& row) {
   return row.truth.set == RunSet::score && row.truth.fault != "none";
@@ -323,6 +330,7 @@ std::string format_discard(const Discard& discard) {
                    {"set", name_of(discard.set)},
                    {"workload", discard.workload},
                    {"fault", discard.fault},
+                   {"params", Json(discard.params)},
                    {"attempt", discard.attempt},
                    {"discarded", name_of(discard.outcome)},
                    {"reason", discard.reason.substr(0, kLongestText)}});

@@ -60,6 +60,7 @@ struct Discard {
   RunSet set = RunSet::score;
   std::string workload;
   std::string fault;
+  std::map<std::string, std::string> params;
   int attempt = 1;
   Outcome outcome = Outcome::failed;
   std::string reason;
@@ -70,6 +71,8 @@ struct RowFile {
   std::vector<Discard> discards;
 };
 
+// "disk_hog share=0.25": two intensities of a fault are two faults, wherever runs are counted.
+std::string label_of(const std::string& fault, const std::map<std::string, std::string>& params);
 bool has_fault(const Row& row);  // a server was really at fault: not so in controls
 bool is_undecided(const Row& row);
 std::string method_of(const Row& row);  // the detector and what was changed: "fast10 k=4"

@@ -109,7 +109,7 @@ TEST(Row, ManyAccusationsAreRefusedAndNotEaten) {
 
 TEST(RowFileTest, RowsAndDiscards) {
   RowFile file{{full_row(), scored("none")},
-               {{"monday", "score-ddw-none-1", RunSet::score, "ddw", "none", 2, Outcome::spoiled, "idle 3 %"}}};
+               {{"monday", "score-ddw-none-1", RunSet::score, "ddw", "none", {}, 2, Outcome::spoiled, "idle 3 %"}}};
   const std::string text = format_rows(file);
   const Result<RowFile> again = parse_rows("\n" + text + "\n", "rows.jsonl");
   ASSERT_TRUE(again) << again.error().message();
@@ -126,7 +126,7 @@ TEST(RowFileTest, AnErrorNamesTheLine) {
 
 TEST(RowFileTest, ARunJudgedTwiceInOneWayIsAnError) {
   RowFile all;
-  const RowFile one{{full_row()}, {{"monday", "x", RunSet::score, "ddw", "none", 1, Outcome::failed, ""}}};
+  const RowFile one{{full_row()}, {{"monday", "x", RunSet::score, "ddw", "none", {}, 1, Outcome::failed, ""}}};
   ASSERT_TRUE(add_rows(all, one));
   const Status twice = add_rows(all, one);
   ASSERT_FALSE(twice);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "fs/adapter.h"
+#include "study/child_words.h"
 
 namespace culprit {
 
@@ -45,12 +46,14 @@ Result<Stage> Stage::open(Cluster cluster, std::string mount, bool direct, std::
   for (const Node& node : stage.cluster_->nodes) {
     if (node.kind == NodeKind::client) stage.clients_.push_back(&node);
     if (node.kind == NodeKind::server) stage.servers_.push_back(&node);
+    if (node.kind == NodeKind::server && does_io(node)) stage.data_servers_.push_back(&node);
     ASSIGN_OR_RETURN(std::shared_ptr<Runner> runner, make_runner(node));
     stage.runners_[node.name] = std::move(runner);
   }
   if (stage.clients_.empty()) return input_error("the cluster has no client", "workloads run on [[client]] nodes");
-  if (stage.servers_.size() < 3)
-    return input_error("the cluster has fewer than three servers", "of two nobody can say which one is odd");
+  if (stage.data_servers_.size() < 3)
+    return input_error("the cluster has fewer than three servers that do I/O",
+                       "of two nobody can say which one is odd");
   stage.mount_ = std::move(mount);
   stage.direct_ = direct;
   stage.tools_ = std::move(tools);
@@ -80,17 +83,17 @@ std::vector<std::string> Stage::command(const Node& node, const std::string& scr
   return runners_.at(node.name)->argv({"sh", "-c", script});
 }
 
-Result<std::string> Stage::sh(const Node& node, const std::string& script, int64_t timeout_ns) const {
+Result<std::string> Stage::sh(const Node& node, const std::string& script, int64_t timeout_ns, Stop stop) const {
   ASSIGN_OR_RETURN(Child child, Child::start(command(node, script)));
   child.in = Fd();
   std::string out, err;
   const int64_t limit = monotonic_now_ns() + timeout_ns;
   for (bool running = true; running;) {
     running = child.running();
-    read_available(child.out.get(), out, kMostOutput);
-    read_available(child.err.get(), err, kMostOutput);
+    read_ends(child.out.get(), out, kMostOutput);
+    read_ends(child.err.get(), err, kMostOutput);
     if (!running) break;
-    if (stop_()) return input_error("it was stopped");
+    if (stop == Stop::heeded && stop_()) return input_error("it was stopped");
     if (monotonic_now_ns() > limit)
       return system_error(cat("on ", node.name, ": a command took longer than ", format_duration(timeout_ns)),
                           ETIMEDOUT);
@@ -102,12 +105,13 @@ Result<std::string> Stage::sh(const Node& node, const std::string& script, int64
       cat("on ", node.name, ": ", said.empty() ? cat("exit code ", child.exit_code()) : printable(said, 300)));
 }
 
-Status Stage::sh_all(const std::vector<const Node*>& nodes, const ScriptOf& script, int64_t timeout_ns) const {
+Status Stage::sh_all(const std::vector<const Node*>& nodes, const ScriptOf& script, int64_t timeout_ns,
+                     Stop stop) const {
   std::vector<Status> results(nodes.size(), Status(Ok{}));
   std::vector<std::thread> threads;
   for (size_t i = 0; i < nodes.size(); ++i) {
     threads.emplace_back([&, i] {
-      auto done = sh(*nodes[i], script(*nodes[i], i), timeout_ns);
+      auto done = sh(*nodes[i], script(*nodes[i], i), timeout_ns, stop);
       if (!done) results[i] = std::move(done).error();
     });
   }
@@ -154,7 +158,7 @@ Status Stage::clean() const {
         return cat("rm -rf ", shell_quote(cat(mount_, "/culprit-campaign/", node.name)), "; rmdir ",
                    shell_quote(cat(mount_, "/culprit-campaign")), " 2>/dev/null; true");
       },
-      kFillTime);
+      kFillTime, Stop::ignored);
 }
 
 int64_t Stage::file_bytes() const {
@@ -162,11 +166,12 @@ int64_t Stage::file_bytes() const {
 }
 
 Result<std::vector<double>> Stage::written_sectors() const {
-  std::vector<double> out(servers_.size());
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    ASSIGN_OR_RETURN(const std::string text, sh(*servers_[i], sectors_script(*servers_[i]), kQuick));
+  std::vector<double> out(data_servers_.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Node& server = *data_servers_[i];
+    ASSIGN_OR_RETURN(const std::string text, sh(server, sectors_script(server), kQuick));
     auto number = parse_double(trim(text));
-    if (!number) return input_error(cat(servers_[i]->name, " does not tell what its disks wrote"));
+    if (!number) return input_error(cat(server.name, " does not tell what its disks wrote"));
     out[i] = *number;
   }
   return out;
@@ -212,13 +217,13 @@ Status Stage::choose_files(size_t client) {
     return Ok{};
   }
   std::vector<std::vector<double>> loads = {std::move(first)};
-  for (size_t i = 1; i < kCandidatesPerServer * servers_.size(); ++i) {
+  for (size_t i = 1; i < kCandidatesPerServer * data_servers_.size(); ++i) {
     ASSIGN_OR_RETURN(std::vector<double> load, probe(client, cat(folder, "/file", i)));
     loads.push_back(std::move(load));
   }
   std::string keep;
   files_[client].clear();
-  for (size_t i : most_even(loads, servers_.size())) {
+  for (size_t i : most_even(loads, data_servers_.size())) {
     files_[client].push_back(cat(folder, "/file", i));
     keep += cat(" ! -name file", i);
   }

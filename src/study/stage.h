@@ -23,7 +23,7 @@ class Stage {
 
   const Cluster& cluster() const { return *cluster_; }
   const std::vector<const Node*>& clients() const { return clients_; }
-  const std::vector<const Node*>& servers() const { return servers_; }
+  const std::vector<const Node*>& servers() const { return servers_; }  // all of them, also those without data
   const std::string& mount() const { return mount_; }
   bool direct() const { return direct_; }
   bool one_machine() const;  // all nodes are on it, and share its CPUs
@@ -36,16 +36,20 @@ class Stage {
 
   // The words that run a script on a node; and running it to its end, a non-zero exit code being an error.
   std::vector<std::string> command(const Node& node, const std::string& script) const;
-  Result<std::string> sh(const Node& node, const std::string& script, int64_t timeout_ns) const;
+  // Of what it prints, the beginning and the end are kept.
+  enum class Stop { heeded, ignored };
+  Result<std::string> sh(const Node& node, const std::string& script, int64_t timeout_ns,
+                         Stop stop = Stop::heeded) const;
   // On several at once; the first error in the order of the list.
   using ScriptOf = std::function<std::string(const Node& node, size_t index)>;
-  Status sh_all(const std::vector<const Node*>& nodes, const ScriptOf& script, int64_t timeout_ns) const;
+  Status sh_all(const std::vector<const Node*>& nodes, const ScriptOf& script, int64_t timeout_ns,
+                Stop stop = Stop::heeded) const;
 
   // Every client answers within a few seconds and has the file system mounted, every server answers.
   Status check() const;
   // Every server runs one of its file system's daemons, `except` left out: a brick that gave up is no longer a server.
   Status check_daemons(const std::string& except = "") const;
-  // Removes what campaigns made on the file system.
+  // Removes what campaigns made on the file system, also after somebody asked to stop.
   Status clean() const;
 
   // Files that are there for reading and for writing over, by client: one when each file lies on all servers, otherwise
@@ -56,13 +60,13 @@ class Stage {
   int64_t file_bytes() const;
 
  private:
-  Result<std::vector<double>> written_sectors() const;  // by server
+  Result<std::vector<double>> written_sectors() const;  // by server with data
   Result<std::vector<double>> probe(size_t client, const std::string& file) const;
   Status choose_files(size_t client);
   Status fill(size_t client) const;
 
   std::unique_ptr<Cluster> cluster_;  // at a fixed place: nodes are pointed at
-  std::vector<const Node*> clients_, servers_;
+  std::vector<const Node*> clients_, servers_, data_servers_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::string mount_;
   bool direct_ = true;

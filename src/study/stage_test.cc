@@ -34,6 +34,8 @@ TEST(Stage, NeedsClientsAndThreeServers) {
   ASSERT_TRUE(stage) << stage.error().message();
   EXPECT_EQ(stage->servers().size(), 3u);
   EXPECT_EQ(stage->scratch_folder(0), "/mnt/lab/culprit-campaign/c1/scratch");
+  cluster.nodes[0].roles = {"meta"};  // it holds no data, so two are left to be compared
+  EXPECT_FALSE(stage_of(cluster));
 }
 
 TEST(Stage, AServerWithoutItsDaemonIsNotWell) {

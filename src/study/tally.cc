@@ -15,10 +15,14 @@ namespace {
 using Ranked = std::pair<size_t, std::string>;
 
 // The paper's order, then by name.
-Ranked rank_of(const std::string& fault) {
+Ranked rank_of(const std::string& fault, const std::map<std::string, std::string>& params) {
   const auto& faults = paper_faults();
   const size_t place = static_cast<size_t>(std::find(faults.begin(), faults.end(), fault) - faults.begin());
-  return {place, fault};
+  return {place, label_of(fault, params)};
+}
+
+Ranked rank_of(const Experiment& truth) {
+  return rank_of(truth.fault, truth.params);
 }
 
 void count(const Row& row, Scores& out) {
@@ -68,8 +72,9 @@ std::vector<Confusion> confuse(const std::vector<Row>& rows) {
   std::map<Ranked, Confusion> cells;
   for (const Row& row : rows) {
     const bool control = row.truth.set == RunSet::control;
-    Confusion& cell = cells[control ? Ranked(SIZE_MAX, "(control)") : rank_of(row.truth.fault)];
-    cell.fault = control ? "(control)" : row.truth.fault;
+    const Ranked key = control ? Ranked(SIZE_MAX, "(control)") : rank_of(row.truth);
+    Confusion& cell = cells[key];
+    cell.fault = key.second;
     ++cell.named[named_cause(row)];
   }
   std::vector<Confusion> out;
@@ -81,8 +86,9 @@ std::vector<Latency> latencies(const std::vector<Row>& rows) {
   std::map<std::pair<Ranked, int64_t>, Latency> cells;
   for (const Row& row : rows) {
     if (!row.latency_s) continue;
-    Latency& cell = cells[{rank_of(row.truth.fault), row.interval_ns}];
-    cell.fault = row.truth.fault;
+    const Ranked key = rank_of(row.truth);
+    Latency& cell = cells[{key, row.interval_ns}];
+    cell.fault = key.second;
     cell.interval_ns = row.interval_ns;
     if (*row.latency_s < 0)
       ++cell.early;
@@ -134,11 +140,11 @@ Tally tally_rows(const std::vector<Row>& rows) {
       count_named(controls[truth.workload], truth.workload, row);
       continue;
     }
-    const Ranked fault = rank_of(truth.fault);
+    const Ranked fault = rank_of(truth);
     count(row, out.total);
-    count_named(by_fault[fault], truth.fault, row);
+    count_named(by_fault[fault], fault.second, row);
     count_named(by_workload[truth.workload], truth.workload, row);
-    count_named(by_cell[{truth.workload, fault}], cat(truth.workload, " ", truth.fault), row);
+    count_named(by_cell[{truth.workload, fault}], cat(truth.workload, " ", fault.second), row);
   }
   out.by_fault = values_of(by_fault);
   out.by_workload = values_of(by_workload);
@@ -161,17 +167,18 @@ Discards tally_discards(const RowFile& file) {
   using Key = std::tuple<RunSet, std::string, Ranked>;
   std::map<Key, DiscardCell> cells;
   for (const Discard& it : file.discards) {
-    DiscardCell& cell = cells[{it.set, it.workload, rank_of(it.fault)}];
+    const Ranked fault = rank_of(it.fault, it.params);
+    DiscardCell& cell = cells[{it.set, it.workload, fault}];
     cell.set = it.set;
     cell.workload = it.workload;
-    cell.fault = it.fault;
+    cell.fault = fault.second;
     ++(it.outcome == Outcome::spoiled ? cell.spoiled : cell.failed);
     out.discarded += it.set != RunSet::train;
   }
   std::set<std::pair<std::string, std::string>> runs;  // judged by several detectors, they are still one run
   for (const Row& row : file.rows) {
     if (!runs.insert({row.campaign, row.truth.id}).second) continue;
-    auto cell = cells.find({row.truth.set, row.truth.workload, rank_of(row.truth.fault)});
+    auto cell = cells.find({row.truth.set, row.truth.workload, rank_of(row.truth)});
     if (cell != cells.end()) ++cell->second.kept;
   }
   out.kept = static_cast<int>(runs.size());

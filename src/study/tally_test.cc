@@ -125,6 +125,23 @@ TEST(Tally, CountsPerFaultAndWorkload) {
   EXPECT_EQ(tally.controls[0].ifp, 1);
 }
 
+TEST(Tally, TwoIntensitiesAreTwoFaults) {
+  std::vector<Row> rows = {scored("disk_hog", {accusation("s3", "disk-hog")}), scored("disk_hog"), scored("none")};
+  rows[1].truth.params = {{"share", "0.25"}};
+  const Tally tally = tally_rows(rows);
+  ASSERT_EQ(tally.by_fault.size(), 3u);
+  EXPECT_EQ(tally.by_fault[1].name, "disk_hog");
+  EXPECT_EQ(tally.by_fault[1].itp, 1);
+  EXPECT_EQ(tally.by_fault[2].name, "disk_hog share=0.25");
+  EXPECT_EQ(tally.by_fault[2].itp, 0);
+  EXPECT_EQ(tally.by_cell.size(), 3u);
+  EXPECT_EQ(tally.confusion[2].fault, "disk_hog share=0.25");
+  EXPECT_EQ(tally.total.faulty, 2);
+  RowFile file{rows, {{"monday", "x", RunSet::score, "ddw", "disk_hog", {{"share", "0.25"}}, 1, Outcome::failed, ""}}};
+  EXPECT_EQ(tally_discards(file).cells.at(0).fault, "disk_hog share=0.25");
+  EXPECT_EQ(tally_discards(file).cells.at(0).kept, 1);
+}
+
 TEST(Tally, ConfusionCountsEveryRunOnce) {
   const Tally tally = tally_rows(mixed());
   ASSERT_EQ(tally.confusion.size(), 4u);
@@ -184,9 +201,9 @@ TEST(Discards, PerCellWithWhatWasKept) {
   Row again = file.rows[0];
   again.detector = "median_ratio";  // the same run
   file.rows.push_back(again);
-  file.discards = {{"monday", "a", RunSet::score, "ddw", "none", 1, Outcome::spoiled, "idle"},
-                   {"monday", "a", RunSet::score, "ddw", "none", 2, Outcome::failed, "mount"},
-                   {"monday", "t", RunSet::train, "ddw", "none", 1, Outcome::failed, "mount"}};
+  file.discards = {{"monday", "a", RunSet::score, "ddw", "none", {}, 1, Outcome::spoiled, "idle"},
+                   {"monday", "a", RunSet::score, "ddw", "none", {}, 2, Outcome::failed, "mount"},
+                   {"monday", "t", RunSet::train, "ddw", "none", {}, 1, Outcome::failed, "mount"}};
   const Discards discards = tally_discards(file);
   EXPECT_EQ(discards.kept, 11);
   EXPECT_EQ(discards.discarded, 2);

@@ -29,11 +29,14 @@ std::string on_each_file(const Stage& stage, size_t client, const FileCommand& c
   return script + "wait\n";  // `kill 0` takes the other streams along, which `wait` alone would hide
 }
 
-std::string drop_server_caches(const Stage& stage) {
-  if (stage.direct()) return "";
+std::string drop_server_caches(const Stage& stage, const Node& server) {
+  if (stage.direct() || server.storage.empty()) return "";
+  std::string folders;
+  for (const std::string& folder : server.storage) folders += cat(" ", shell_quote(folder));
   // .glusterfs has second names of the same files, in as many folders as there ever were files.
-  return "while :; do find /mnt/disk -name .glusterfs -prune -o -type f -size +1M -print 2>/dev/null | "
-         "while read -r f; do dd if=\"$f\" iflag=nocache count=0 status=none 2>/dev/null; done; sleep 1; done";
+  return cat("while :; do find", folders,
+             " -name .glusterfs -prune -o -type f -size +1M -print 2>/dev/null | "
+             "while read -r f; do dd if=\"$f\" iflag=nocache count=0 status=none 2>/dev/null; done; sleep 1; done");
 }
 
 std::string endlessly(int64_t seconds, const std::string& command) {
@@ -47,10 +50,12 @@ int64_t dd_records(const Stage& stage, size_t client, int64_t seconds) {
 
 std::string load_command(const Stage& stage, size_t client, const std::string& file, std::string_view phases,
                          int64_t seconds, std::string_view words) {
-  std::string time = seconds == 0 ? cat("--bytes ", kFixedBytes / static_cast<int64_t>(stage.files(client).size()))
-                                  : cat("--seconds ", seconds);
+  // Whole megabytes: direct I/O takes no odd rest.
+  const int64_t megabytes =
+      std::max<int64_t>(1, (kFixedBytes >> 20) / static_cast<int64_t>(stage.files(client).size()));
+  std::string time = seconds == 0 ? cat("--bytes ", megabytes << 20) : cat("--seconds ", seconds);
   return cat(shell_quote(stage.node_program(*stage.clients()[client])), " load --file ", file, " --phases ", phases,
-             " ", time, stage.direct() ? " --direct " : " ", words, " >/dev/null");
+             " ", time, stage.direct() ? " --direct " : " --cold ", words, " >/dev/null");
 }
 
 }  // namespace culprit

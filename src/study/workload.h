@@ -13,12 +13,15 @@
 namespace culprit {
 
 class Stage;
+struct Node;
+
+constexpr std::string_view kNodeProgram = "culprit-node";
 
 struct Workload {
   std::string_view name;
   std::string_view summary;
   bool control = false;           // no fault, but it looks odd: a server that is accused under it is a false alarm
-  std::string_view program = "";  // what the clients need
+  std::string_view program = "";  // what the clients need; kNodeProgram: ours
   std::string_view package = "";  // where Debian has it
   // Files and whatever else must be there; called once per lab, and again when the lab was made anew.
   Status (*prepare)(Stage& stage) = nullptr;
@@ -27,7 +30,7 @@ struct Workload {
   // Why it makes no sense here; asked after prepare.
   Status (*check)(const Stage& stage) = nullptr;
   // What a server runs meanwhile; "": nothing.
-  std::string (*server_script)(const Stage& stage) = nullptr;
+  std::string (*server_script)(const Stage& stage, const Node& server) = nullptr;
   // A fault that comes and goes while the workload already runs, before recording begins (heal: a crash).
   std::string_view disturbed_by = "";
 };
@@ -42,7 +45,7 @@ Status make_stage_files(Stage& stage);
 using FileCommand = std::function<std::string(const std::string& file)>;
 std::string on_each_file(const Stage& stage, size_t client, const FileCommand& command);
 // For reads without direct I/O: lets the servers forget what they have read, every second.
-std::string drop_server_caches(const Stage& stage);
+std::string drop_server_caches(const Stage& stage, const Node& server);
 // Again and again, or once when the work is fixed.
 std::string endlessly(int64_t seconds, const std::string& command);
 // How many records of 4 MiB dd copies from or to each file: all of it, or its part of the fixed work.

@@ -6,9 +6,8 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 
-from lab_common import CULPRIT, check, culprit, expect_same, need, picture
+from lab_common import CULPRIT, check, culprit, expect_same, need, picture, wait_for
 
 need("mfsmaster", "mfschunkserver", "mfsmount", "nft")
 
@@ -48,15 +47,6 @@ run = "echo client $CLIENT begins >&2; test -s ../data/prepared || exit 1; while
 def journal(folder):
     path = folder + "/journal.jsonl"
     return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
-
-
-def wait_for(condition, seconds, what):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("waited %d s: %s" % (seconds, what))
 
 
 def dropping():
@@ -115,6 +105,14 @@ def main(work):
     check("4 of 4 runs kept" in done.stdout, done.stdout)
     check([row for row in journal(folder) if row["outcome"] == "kept"] == rows, "a finished campaign was repeated")
     expect_same(before, "a finished campaign does nothing when it is started again")
+
+    with open(folder + "/up", "w") as mark:  # as if it had been killed after its last run, with the lab still up
+        mark.write("up\n")
+    culprit("lab", "up", "--name", "camptest", "--fs", "directory", "--servers", "1", "--clients", "1", "--cluster",
+            folder + "/cluster.toml")
+    culprit("campaign", plan, "--out", folder)
+    check(not os.path.exists(folder + "/up"), "the mark is still there")
+    expect_same(before, "a lab that a finished campaign left behind goes with its next start")
 
     truth = json.load(open(folder + "/" + faulty["run"] + "/manifest.json"))["truth"]
     check(truth["fault"] == "receive_pktloss" and truth["server"] == faulty["victim"], truth)

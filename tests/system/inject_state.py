@@ -34,7 +34,7 @@ class Guard:
         self.node = node
         self.params = params
         part = ["culprit-fault 1", "id i%d" % time.monotonic_ns(), "fault " + fault, "node s1", "address %",
-                "role target", "seed 7", "duration_ns %d" % (600 * NS), "lease_ns %d" % (lease * NS), "fs directory"]
+                "role target", "seed 7", "duration_ns %d" % (600 * NS), "lease_ns %d" % (lease * NS), "fs glusterfs"]
         part += ["param %s %s" % (name, urllib.parse.quote(str(value))) for name, value in params.items()]
         part += ["disk " + disk, "daemon " + DAEMON, "end"]
         self.fault = fault

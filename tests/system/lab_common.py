@@ -34,6 +34,15 @@ def check(condition, text):
         raise AssertionError(text)
 
 
+def wait_for(condition, seconds, message):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("waited %d s: %s" % (seconds, message() if callable(message) else message))
+
+
 def culprit(*words, code=0, limit=180, **options):
     """Runs the tool; `code` is the exit code it must have, None for any."""
     done = subprocess.run([CULPRIT, *words], capture_output=True, text=True, timeout=limit, **options)

@@ -3,34 +3,13 @@
 import csv
 import io
 import re
-import shutil
 
 from lab_common import *
+from ssh_common import from_third_party, need_ssh, start_sshd
 
-need("ip", "tc", "ethtool", "mkfs.xfs", "nsenter", "nft", "ssh", "ssh-keygen")
-SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
-if not os.access(SSHD, os.X_OK):
-    print("skip: there is no sshd")
-    sys.exit(SKIP)
+need_ssh()
 NODES = ("s1", "s2")
 ADDRESS = {"s1": "10.77.0.11", "s2": "10.77.0.12"}
-
-
-def start_sshd(lab):
-    path = lambda name: os.path.join(lab.folder, name)
-    for key in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path(key)], check=True)
-    with open(path("sshd_config"), "w") as text:
-        text.write("HostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPidFile none\nPasswordAuthentication no\n"
-                   "PermitRootLogin prohibit-password\nAcceptEnv XDG_CACHE_HOME\n" % (path("host"), path("user.pub")))
-    with open(path("host.pub")) as public, open(path("known_hosts"), "w") as known:
-        key = public.read()
-        known.writelines("%s %s" % (ADDRESS[node], key) for node in NODES)
-    with open(path("ssh_config"), "w") as text:
-        text.write("IdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\n"
-                   "StrictHostKeyChecking yes\nSendEnv XDG_CACHE_HOME\n" % (path("user"), path("known_hosts")))
-    for node in NODES:
-        lab.sh(node, "mkdir -p /run/sshd && %s -f %s" % (SSHD, path("sshd_config")))
 
 
 def cluster_of(lab, reach, name):
@@ -114,12 +93,10 @@ def inject_both(lab, by_ns, ssh_words):
 def main():
     before = picture()
     lab = Lab("tssh", "--servers", "3", "--clients", "1")
-    start_sshd(lab)
+    start_sshd(lab, NODES)
     by_ns = cluster_of(lab, lambda node: "ns:tssh-" + node, "ns")
     cluster_of(lab, lambda node: "ssh:root@" + ADDRESS[node], "ssh")
-    options = "-F " + lab.folder + "/ssh_config"
-    inside = [CULPRIT, "lab", "exec", "x1", "--name", "tssh", "--", "env", "XDG_CACHE_HOME=/run/cache",
-              "CULPRIT_SSH_OPTIONS=" + options]
+    inside = from_third_party(lab)
     ssh_words = lambda *words: [*inside, CULPRIT, *words]
     ssh = lambda *words: [*inside, "ssh", "-F", lab.folder + "/ssh_config", "-o", "BatchMode=yes", *words]
     commands_are_the_same(lab, ssh)

@@ -6,6 +6,7 @@ What differs by nature is in the tables below with the reason, and nowhere else.
 """
 import json
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from syscap_common import (ERRNO, STRACE, UNFINISHED, backends, capture, events_
                            program, read_told, strace_events)
 
 PROGRAMS = {"files": 0, "paths": 0, "offsets": 0, "sockets": 0, "nonblocking": 0, "passing": 0, "processes": 0,
-            "thread_exec": 6, "signals": 0, "threads": 0, "memory": 0, "aio": 0, "aio_ring": 0, "uring": 0}
+            "thread_exec": 6, "signals": 0, "threads": 0, "memory": 0, "aio": 0, "aio_ring": 0, "uring": 0, "refused": 0}
 
 ANY_NUMBER = {  # successful results that are different in each run
     "mmap": "an address", "mremap": "an address", "brk": "an address", "io_setup": "0, but its context is an address",
@@ -277,6 +278,32 @@ def check_filter(bench, backend):
     print("%s: --calls leaves only those" % backend)
 
 
+def check_followed(bench, backend, name, wanted):
+    """--calls without connect and close: they are not recorded, but what they make of a descriptor is known all the same."""
+    folder, stem = fresh_folder(bench.path("followed-%s-%s" % (name, backend))), bench.path("%s-%s-followed" % (name, backend))
+    done = capture(bench, backend, stem + ".run", [program(bench, name), stem + ".told"], folder, ["--calls", ",".join(wanted)])
+    check(done.returncode == 0, done.stderr)
+    told = [line for line in read_told(stem + ".told") if line.word == "CALL" and line.name in wanted]
+    events = events_of(bench, stem + ".run")
+    check(told and {e.name for e in events if e.kind == "call"} <= set(wanted), "%s under %s: %s" % (name, backend, told))
+    check_told(told, events, backend)
+    print("%s: %s with --calls %s has the right names" % (backend, name, ",".join(wanted)))
+
+
+def ignore_signals():
+    for number in (signal.SIGCHLD, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def check_inherited(bench, backend):
+    """Signals that are ignored when culprit starts: the command ignores them, too (nohup), and how it ends is known."""
+    words = ["syscap", "--backend", backend, "--quiet", "--out", bench.path("inherited-%s.run" % backend)]
+    done = subprocess.run([bench.culprit, *words, "--", "sh", "-c", "kill -HUP $$; exit 3"], env=bench.env, cwd=bench.folder,
+                          capture_output=True, text=True, timeout=60, preexec_fn=ignore_signals)
+    check(done.returncode == 3, "%s: exit code %d: %s" % (backend, done.returncode, done.stderr))
+    print("%s: ignored signals stay ignored" % backend)
+
+
 def main():
     names = sys.argv[2:] or list(PROGRAMS)
     if not shutil.which("strace"):
@@ -287,6 +314,9 @@ def main():
         if "files" in names:
             for backend in backends():
                 check_filter(bench, backend)
+                check_inherited(bench, backend)
+                check_followed(bench, backend, "sockets", ["sendto", "recvfrom", "read", "write"])
+                check_followed(bench, backend, "uring", ["pwrite64"])
 
 
 if __name__ == "__main__":

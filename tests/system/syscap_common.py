@@ -218,13 +218,14 @@ def read_told(path):
 class TracedServer:
     """tests/trace/traced_server: its rounds per thread, and how many of its calls failed."""
 
-    def __init__(self, bench, folder=None):
+    def __init__(self, bench, folder=None, before=()):
+        """`before`: words in front of its own, of a program that becomes it (unshare)."""
         folder = folder or bench.path("bricks")
         os.makedirs(folder, exist_ok=True)
         self.counters = bench.path("counters")
         with open(self.counters, "wb") as out:
             out.write(bytes(40))
-        self.process = subprocess.Popen([program(bench, "traced_server"), self.counters, folder])
+        self.process = subprocess.Popen([*before, program(bench, "traced_server"), self.counters, folder])
         bench.children.append(self.process)
         self.pid = self.process.pid
         with open(self.counters, "r+b") as file:

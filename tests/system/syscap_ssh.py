@@ -75,7 +75,7 @@ def main():
     with Bench(memory=True) as bench:
         reach = start_sshd(bench)
         bricks = bench.path("bricks")
-        server = TracedServer(bench, bricks)
+        server = TracedServer(bench, bricks, ["unshare", "--mount"])  # mounts of its own, as systemd gives them to daemons
         cluster = write_cluster(bench, "cluster.toml", reach, "traced_server", bricks)
         captured(bench, server, cluster)
         killed(bench, server, cluster)

@@ -7,8 +7,11 @@
 // leaves open is decided in sixteen rules, see docs/fast10.md; this file puts the parts together.
 #include <algorithm>
 #include <future>
+#include <limits>
+#include <set>
 
 #include "analyse/activity.h"
+#include "analyse/checklist.h"
 #include "analyse/congestion.h"
 #include "analyse/detector.h"
 #include "analyse/flags.h"
@@ -48,6 +51,7 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kHistogram[] = {Metric::rd_sec, Metric::wr_sec, Metric::await, Metric::rxbyt, Metric::txbyt};
 constexpr Metric kCongestion[] = {Metric::cwnd_to_clients, Metric::cwnd_from_clients};
 constexpr const char* kAnyServer = "*";
+constexpr size_t kMostNamed = 10;  // servers in a note; more are not read
 
 size_t natural(const Parameters& p, std::string_view name) {
   return static_cast<size_t>(p.integer(name));
@@ -87,11 +91,12 @@ struct Learned {
   bool seen = false;
 };
 
-// A server that was known too rarely to be flagged has not shown how far it strays: it gets the others' maximum.
-void learn(const PeerTable& table, size_t server, size_t k, Learned& out) {
+// A server that was known too rarely to be flagged, or only in runs without activity, has not shown how far it strays:
+// it gets the others' maximum.
+void learn(const PeerTable& table, size_t server, size_t k, bool active, Learned& out) {
   const double distance = least_unflagged_distance(table, server, k);
   if (is_missing(distance)) return;
-  out.seen = true;
+  out.seen |= active;
   out.trained = std::max(out.trained, distance);
   for (const auto& cells : table.windows) {
     const PeerCell& cell = cells[server];
@@ -111,17 +116,16 @@ std::map<std::string, double> threshold_row(const Learned& learned, const Binnin
 
 void train_histogram(std::span<const SeriesSet> runs, Metric metric, const Parameters& p, Profile& profile) {
   const PeerOptions options = peer_options(metric, p);
+  const size_t k = natural(p, "k");
   std::map<std::string, Learned> by_server;
-  bool active = false;
   for (const SeriesSet& run : runs) {
     if (!run.has(metric)) continue;
-    PeerTable table = compare_peers(run, metric, options);
-    active |= table.ever_active();
-    for (size_t i = 0; i < run.servers.size(); ++i) learn(table, i, natural(p, "k"), by_server[run.servers[i]]);
+    const PeerTable table = compare_peers(run, metric, options);
+    const bool active = often_active(table, k);
+    for (size_t i = 0; i < run.servers.size(); ++i) learn(table, i, k, active, by_server[run.servers[i]]);
   }
-  if (!active) return;
   Learned worst;
-  auto& rows = profile.thresholds[std::string(info(metric).name)];
+  std::map<std::string, std::map<std::string, double>> rows;
   for (const auto& [server, learned] : by_server) {
     if (!learned.seen) continue;
     rows[server] = threshold_row(learned, options.binning, p);
@@ -129,7 +133,9 @@ void train_histogram(std::span<const SeriesSet> runs, Metric metric, const Param
     worst.above = std::max(worst.above, learned.above);
     worst.below = std::min(worst.below, learned.below);
   }
+  if (rows.empty()) return;  // the least threshold would accuse of any noise
   rows[kAnyServer] = threshold_row(worst, options.binning, p);
+  profile.thresholds[std::string(info(metric).name)] = std::move(rows);
 }
 
 void train_congestion(std::span<const SeriesSet> runs, Metric metric, const Parameters& p, Profile& profile) {
@@ -197,18 +203,27 @@ std::vector<Threshold> thresholds_of(const SeriesSet& series, Metric metric, con
   return out;
 }
 
+// What kept most of the unknown windows from being judged; of equals the first in this order.
+std::string reason_of(const Coverage& c) {
+  constexpr std::string_view kWords[kLacks] = {"no data", "fewer than three servers had data", "too few values",
+                                               "nothing to measure"};  // by Lack
+  std::string_view words = "half of the servers deviate";
+  size_t most = c.majority;
+  for (size_t lack = 0; lack < kLacks; ++lack) {
+    if (c.lacks[lack] <= most) continue;
+    most = c.lacks[lack];
+    words = kWords[lack];
+  }
+  return cat(words, " in ", most, " of ", c.windows, " windows");
+}
+
 // Says why a server was not judged in a metric, if it was not.
 void note_coverage(const PeerTable& table, size_t server, const std::string& name, Metric metric, size_t k,
                    Findings& findings) {
   const Coverage c = coverage(table, server, k);
   findings.judged |= !c.never;
   if (!c.gap) return;
-  if (c.majority > 0)
-    skip(findings, name, metric, cat("half of the servers deviate in ", c.majority, " of ", c.windows, " windows"));
-  else if (c.missing > 0)
-    skip(findings, name, metric, cat("no data in ", c.missing, " of ", c.windows, " windows"));
-  else
-    skip(findings, name, metric, cat("nothing to measure in ", c.idle, " of ", c.windows, " windows"));
+  skip(findings, name, metric, reason_of(c));
   findings.undecided |= c.missing * 2 > c.windows || (c.never && c.missing > 0);
 }
 
@@ -217,7 +232,7 @@ void judge_histogram(const SeriesSet& series, Metric metric, PeerTable table, co
   const size_t k = natural(p, "k");
   if (!series.has(metric)) return skip(findings, kAnyServer, metric, "it was not recorded");
   if (!profile.thresholds.count(std::string(info(metric).name))) {
-    if (!table.ever_active()) return;
+    if (!often_active(table, k)) return;  // nobody could have been flagged in it
     findings.undecided = true;
     return skip(findings, kAnyServer, metric, "the training runs showed no activity in it");
   }
@@ -229,12 +244,12 @@ void judge_histogram(const SeriesSet& series, Metric metric, PeerTable table, co
       flag.metric = metric;
       findings.flags.push_back(std::move(flag));
     }
+    note_coverage(table, i, series.servers[i], metric, k, findings);  // a log may end while somebody is flagged
     if (!flags.empty()) continue;
     if (const size_t last = deviating_at_the_end(table, i, thresholds[i]); last > 0)
       findings.notes.push_back(cat(series.servers[i], " deviates in the last ", last,
                                    last == 1 ? " window" : " windows", " (", info(metric).name,
                                    "), too few to convict it: look again with more data"));
-    note_coverage(table, i, series.servers[i], metric, k, findings);
     if (thresholds[i].weak && table.ever_active())
       skip(findings, series.servers[i], metric,
            thresholds[i].above > 0 ? "its peers differed so much in training that only a far larger ratio is judged"
@@ -252,8 +267,9 @@ void judge_congestion(const SeriesSet& series, Metric metric, const Profile& pro
   if (!sent) return skip(findings, kAnyServer, metric, "fewer than three servers had sockets that sent");
   auto row = profile.thresholds.find(std::string(info(metric).name));
   if (row == profile.thresholds.end()) {
+    if (!ever_differs(shares)) return;
     findings.undecided = true;
-    return skip(findings, kAnyServer, metric, "the training runs showed no activity in it");
+    return skip(findings, kAnyServer, metric, "the training runs showed no activity, or no difference, in it");
   }
   const double limit = congestion_limit(row->second.at(kAnyServer).at("fraction"), p["cwnd_margin"]);
   if (limit <= 0) return skip(findings, kAnyServer, metric, "it varied so much in training that nothing can stand out");
@@ -262,7 +278,7 @@ void judge_congestion(const SeriesSet& series, Metric metric, const Profile& pro
       skip(findings, series.servers[i], metric, "none of its sockets sent");
     else
       findings.judged = true;
-    for (Flag& flag : find_congestion(shares, i, metric, limit, natural(p, "cwnd_span")))
+    for (Flag& flag : find_congestion(shares, i, metric, limit, congestion_options(p)))
       findings.flags.push_back(std::move(flag));
   }
 }
@@ -282,8 +298,30 @@ void doubt_unasked(const std::vector<NotJudged>& not_judged, Accusation& culprit
     });
   };
   if (culprit.step == 2 && (unasked("rd_sec") || unasked("wr_sec")))
-    culprit.why =
-        "its disks answer later (await); whether they also move more data was not judged, so it may be a disk-hog";
+    culprit.why = cat("its disks ", how_disks_answer(culprit.evidence),
+                      " (await); whether they also move more data was not judged, so it may be a disk-hog");
+}
+
+// Servers without thresholds of their own get the loosest ones: whoever reads the verdict should know.
+void note_strangers(const SeriesSet& series, const Profile& profile, Verdict& verdict) {
+  std::set<std::string> trained;
+  for (const auto& [metric, rows] : profile.thresholds)
+    for (const auto& [server, row] : rows)
+      if (server != kAnyServer) trained.insert(server);
+  if (trained.empty()) return;  // cwnd alone: one limit for all
+  std::vector<std::string> strangers;
+  for (const std::string& server : series.servers)
+    if (!trained.count(server)) strangers.push_back(server);
+  const size_t all = strangers.size();
+  if (all == 0) return;
+  if (all == series.servers.size()) {
+    verdict.notes.push_back("the profile was trained on other servers: all get its loosest thresholds");
+    return;
+  }
+  if (all > kMostNamed) strangers.resize(kMostNamed);
+  verdict.notes.push_back(cat(join(strangers, " "), all > kMostNamed ? cat(" and ", all - kMostNamed, " more") : "",
+                              all == 1 ? " was" : " were",
+                              " not in the training runs, or too rarely: the profile's loosest thresholds apply"));
 }
 
 Verdict conclude(const SeriesSet& series, const Parameters& p, Findings findings, Verdict verdict) {
@@ -307,23 +345,46 @@ Verdict conclude(const SeriesSet& series, const Parameters& p, Findings findings
   return verdict;
 }
 
-// A profile is a file that people edit: every number the judges take from it must be there.
+struct Bounds {
+  const char* name;
+  bool congestion;  // of the cwnd metrics
+  double low;
+  double high;
+  const char* words;
+};
+
+constexpr double kAnySize = std::numeric_limits<double>::max();
+constexpr Bounds kBounds[] = {
+    {"fraction", true, 0, 1, "between 0 and 1"},
+    {"used", false, std::numeric_limits<double>::min(), kAnySize, "above 0"},
+    {"above", false, 1, kAnySize, "at least 1"},
+    {"below", false, 0, 1, "between 0 and 1"},  // 0 with a floor of 0: then nothing is too little
+};
+
+// A profile is a file that people edit: every number the judges take from it must be there and make sense.
 Status check_profile(const Profile& profile) {
   for (const auto& [metric, rows] : profile.thresholds) {
     const bool congestion = metric.starts_with("cwnd");
     if (!rows.count(kAnyServer))
       return input_error(cat("the profile has no row '*' for ", printable(metric)), "train it again");
-    for (const auto& [server, row] : rows)
-      for (const char* name : {"fraction", "used", "above", "below"})
-        if ((name == std::string_view("fraction")) == congestion && !row.count(name))
-          return input_error(cat("the profile has no '", name, "' for ", printable(metric), " of ", printable(server)),
-                             "train it again");
+    for (const auto& [server, row] : rows) {
+      for (const Bounds& bounds : kBounds) {
+        if (bounds.congestion != congestion) continue;
+        const std::string where = cat("'", bounds.name, "' for ", printable(metric), " of ", printable(server));
+        const auto found = row.find(bounds.name);
+        if (found == row.end()) return input_error(cat("the profile has no ", where), "train it again");
+        if (!(found->second >= bounds.low && found->second <= bounds.high))
+          return input_error(cat("the profile's ", where, " is not ", bounds.words), "train it again");
+      }
+    }
   }
   return Ok{};
 }
 
 bool same_interval(int64_t a, int64_t b) {  // imports have only an estimate
-  return std::abs(static_cast<double>(a - b)) <= 0.1 * static_cast<double>(std::max(a, b));
+  const double x = static_cast<double>(a);  // a profile may hold any number, and a - b overflow
+  const double y = static_cast<double>(b);
+  return std::abs(x - y) <= 0.1 * std::max(x, y);
 }
 
 Result<Verdict> diagnose(const SeriesSet& series, const Profile* profile, const Parameters& p) {
@@ -343,6 +404,7 @@ Result<Verdict> diagnose(const SeriesSet& series, const Profile* profile, const 
                      cat("the profile was trained at ", format_duration(profile->interval_ns),
                          ", the run has ticks of ", format_duration(series.interval_ns)),
                      "healthy servers differ more in short ticks than in long ones: train on runs of this interval");
+  note_strangers(series, *profile, verdict);
   Findings findings;
   // All pairs of a thousand servers take a while: the metrics are compared side by side, then judged in turn.
   std::vector<std::future<PeerTable>> tables;

@@ -151,7 +151,7 @@ Sorted sort_out(const CallData& data, const ExpectedErrors& expected, bool train
   Sorted out;
   const ReachOptions reach{seconds(p, "window"), seconds(p, "stall")};
   for (const UnexpectedError& pair : unexpected_errors(data, expected)) {
-    if (is_answer(pair.key.error) && p["answers"] == 0) {
+    if (is_answer(pair.key) && p["answers"] == 0) {
       if (trained) note_pair(pair, data, " and not in training; it is an answer, not a failure", out);
       continue;
     }

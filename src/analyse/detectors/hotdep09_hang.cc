@@ -166,12 +166,16 @@ void judge_silences(const Look& look, const std::vector<Trouble>& stalls, std::v
     }
 }
 
-// The servers that owe this client an answer at this moment (section 7: the last call with them was a request).
-std::set<std::string> debtors(const NodeCalls& client, int64_t t_ns) {
-  std::set<std::string> out;
+// The servers that owe this client an answer at this moment (section 7: the last call with them was a request), and
+// since when.
+std::map<std::string, int64_t> debtors(const NodeCalls& client, int64_t t_ns) {
+  std::map<std::string, int64_t> out;
   for (const ClientLink& link : client.links)
-    for (const LinkWait& wait : link.waits)
-      if (wait.from_ns <= t_ns - kInFlight && wait.until_ns >= t_ns) out.insert(link.server);
+    for (const LinkWait& wait : link.waits) {
+      if (wait.from_ns > t_ns - kInFlight || wait.until_ns < t_ns) continue;
+      auto [found, is_new] = out.emplace(link.server, wait.from_ns);
+      if (!is_new) found->second = std::min(found->second, wait.from_ns);
+    }
   return out;
 }
 
@@ -179,13 +183,15 @@ bool are_most(size_t some, size_t all) {
   return some * 2 >= all && some > 1;
 }
 
-// A call that did not return, and connections of which a few await an answer.
+// A call that did not return, and connections of which a few await an answer. It may have begun long before the server
+// stopped answering.
 void judge_stalls(const Look& look, const std::vector<Trouble>& stalls, std::vector<Suspicion>& out) {
   for (const Trouble& stall : stalls) {
-    const std::set<std::string> names = debtors(*stall.client, stall.t_ns);
-    if (are_most(names.size(), look.data.server_count())) continue;
-    for (const std::string& name : names) {
-      Suspicion found{look.data.server(name), name, "hang", stall.call->start_ns, stall.t_ns, 0, {}};
+    const std::map<std::string, int64_t> since = debtors(*stall.client, stall.t_ns);
+    if (are_most(since.size(), look.data.server_count())) continue;
+    for (const auto& [name, since_ns] : since) {
+      const int64_t onset = std::max(stall.call->start_ns, since_ns);
+      Suspicion found{look.data.server(name), name, "hang", onset, stall.t_ns, 0, {}};
       found.facts.push_back(waiting_client(look, name, stall.call->start_ns, stall.call->end_ns));
       if (found.facts.back().empty()) found.facts.back() = cat(stall.client->name, " waited for its answer");
       found.facts.push_back(trouble_text(stall));
@@ -219,7 +225,9 @@ bool convicts(int error, const NodeCalls* server, bool suffered) {
 void judge_refusals(const Look& look, bool suffered, std::vector<Suspicion>& out) {
   std::set<std::string> refusing;
   for (const NodeCalls& client : look.data.clients)
-    for (const auto& [server, errors] : client.refusals) refusing.insert(server);
+    for (const auto& [name, errors] : client.refusals)
+      for (const auto& [error, refusal] : errors)
+        if (convicts(error, look.data.server(name), suffered)) refusing.insert(name);
   if (are_most(refusing.size(), look.data.server_count())) return;
   for (const NodeCalls& client : look.data.clients)
     for (const auto& [name, errors] : client.refusals)
@@ -235,15 +243,22 @@ void judge_refusals(const Look& look, bool suffered, std::vector<Suspicion>& out
 
 // ---- the verdict ----
 
-// One accusation per server. A daemon that ended explains every silence after it; a silence explains why clients hung
-// up.
-Accusation accuse(const std::vector<const Suspicion*>& all, const std::vector<Trouble>& troubles) {
-  const Suspicion* first = all.front();
+// A daemon that ended explains every silence after it. One that was silent long before it ended hung, whoever ended it,
+// and a silence explains why clients hung up.
+const Suspicion* deciding(const std::vector<const Suspicion*>& all) {
+  const Suspicion* crash = nullptr;
+  const Suspicion* hang = nullptr;
   for (const Suspicion* each : all) {
-    const bool earlier = each->onset_ns < first->onset_ns;
-    if (each->cause == first->cause ? earlier : each->cause == "crash" && each->onset_ns <= first->onset_ns + kNearStop)
-      first = each;
+    const Suspicion*& first = each->cause == "crash" ? crash : hang;
+    if (!first || each->onset_ns < first->onset_ns) first = each;
   }
+  if (!crash || !hang) return crash ? crash : hang;
+  return crash->onset_ns <= hang->onset_ns + kNearStop ? crash : hang;
+}
+
+// One accusation per server.
+Accusation accuse(const std::vector<const Suspicion*>& all, const std::vector<Trouble>& troubles) {
+  const Suspicion* first = deciding(all);
   Accusation out;
   out.server = first->name;
   out.resource = "process";
@@ -262,6 +277,7 @@ Accusation accuse(const std::vector<const Suspicion*>& all, const std::vector<Tr
     if (each->end_ns == 0 || (out.end_ns != 0 && each->end_ns > out.end_ns)) out.end_ns = each->end_ns;
     for (const std::string& fact : each->facts) add(fact);
   }
+  out.known_ns = std::max(out.known_ns, out.onset_from_ns);
   if (!troubles.empty()) add(trouble_text(troubles.front()));
   return out;
 }
@@ -285,6 +301,11 @@ std::string aggregated_node(const CallData& data) {
 
 std::string why_undecided(const CallData& data, const std::vector<Trouble>& troubles) {
   if (const std::string hidden = why_not_healthy(data); !hidden.empty()) return hidden;
+  for (const NodeCalls& server : data.servers)
+    if (!server.serves)
+      return cat("no process of ", server.name,
+                 " was seen with storage or a client's socket, so nobody knows whose silence matters there: give its "
+                 "storage or the cluster's data_ports in cluster.toml");
   if (troubles.empty()) return "";
   return cat(trouble_text(troubles.front()), ", but no server can be told from the others");
 }

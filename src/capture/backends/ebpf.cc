@@ -24,6 +24,7 @@
 #include "capture/ebpf/sums.h"
 #include "capture/ebpf/targets.h"
 #include "capture/ptrace/command.h"
+#include "capture/ptrace/inherited.h"
 
 namespace culprit {
 
@@ -61,6 +62,7 @@ class EbpfBackend : public Backend {
   Status start(const CaptureOptions& options) override;
   Result<bool> turn(CaptureSink& sink, int64_t wait_ns) override;
   Result<CaptureReport> stop(CaptureSink& sink) override;
+  void end_command() override { abandon_command(); }
   size_t processes_alive() const override;
   int64_t lost_so_far() const override;
   ~EbpfBackend() override;
@@ -125,6 +127,7 @@ Status EbpfBackend::prepare(const CaptureOptions& options) {
 // The child waits until the probes are there; nothing it does before its exec counts.
 Status EbpfBackend::run_command(const CaptureOptions& options) {
   if (options.command.empty()) return probes_->attach();
+  quiet_sigchld();
   ASSIGN_OR_RETURN(WaitingCommand waiting, prepare_command(options.command, {}));
   command_ = std::move(waiting);
   ASSIGN_OR_RETURN(ProcessId process, identify_process(command_->pid));

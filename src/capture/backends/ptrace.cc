@@ -25,6 +25,7 @@
 #include "capture/backend.h"
 #include "capture/processes.h"
 #include "capture/ptrace/event_queue.h"
+#include "capture/ptrace/inherited.h"
 #include "capture/ptrace/tracer.h"
 
 namespace culprit {
@@ -49,16 +50,6 @@ void install_wake_handler() {
   ::sigaction(wake_signal(), &action, nullptr);
 }
 
-// Whoever ignores SIGCHLD (it may be inherited) is not told how what he traces has ended; whoever wants it for stops
-// gets one at every call. waitpid needs neither.
-void quiet_sigchld() {
-  struct sigaction action {};
-  ::sigaction(SIGCHLD, nullptr, &action);
-  if (action.sa_handler == SIG_IGN) action.sa_handler = SIG_DFL;
-  action.sa_flags = (action.sa_flags & ~SA_NOCLDWAIT) | SA_NOCLDSTOP;
-  ::sigaction(SIGCHLD, &action, nullptr);
-}
-
 // The other signals are for the threads that know what to do with them. SIGCHLD stays: blocked it would be kept, and
 // then wake another thread.
 void block_other_signals() {
@@ -75,6 +66,9 @@ class PtraceBackend : public Backend {
   Status start(const CaptureOptions& options) override;
   Result<bool> turn(CaptureSink& sink, int64_t wait_ns) override;
   Result<CaptureReport> stop(CaptureSink& sink) override;
+  void end_command() override {
+    if (tracer_) tracer_->end_command();
+  }
   size_t processes_alive() const override { return tracer_ ? tracer_->processes_alive() : 0; }
   int64_t lost_so_far() const override { return queue_ ? queue_->lost() : 0; }
 
@@ -121,12 +115,13 @@ Status PtraceBackend::start(const CaptureOptions& options) {
   CHECK(!thread_.joinable()) << "started twice";
   install_wake_handler();
   quiet_sigchld();
+  allow_many_descriptors();
   nodes_ = options.nodes;
   for (const CaptureNode& node : nodes_) {
-    if (node.mount_namespace == 0) continue;
+    if (node.network_namespace == 0) continue;
     expects_newcomers_ = expects_newcomers_ || node.all_newcomers || !node.newcomers.empty();
     if (!node.all_newcomers) continue;  // who is there already and was not named is no newcomer
-    for (const ProcessId& process : processes_in(node.mount_namespace))
+    for (const ProcessId& process : processes_in(node.network_namespace))
       offered_.emplace(process.pid, process.start_ticks);
   }
   queue_ = std::make_unique<EventQueue>(std::max(options.buffer_bytes, kLeastBuffer));
@@ -144,9 +139,9 @@ void PtraceBackend::wake() {
 }
 
 std::vector<ProcessId> PtraceBackend::candidates(const CaptureNode& node) const {
-  if (node.mount_namespace == 0) return {};
-  if (node.all_newcomers) return processes_in(node.mount_namespace);
-  return node.newcomers.empty() ? std::vector<ProcessId>() : processes_named(node.newcomers, node.mount_namespace);
+  if (node.network_namespace == 0) return {};
+  if (node.all_newcomers) return processes_in(node.network_namespace);
+  return node.newcomers.empty() ? std::vector<ProcessId>() : processes_named(node.newcomers, node.network_namespace);
 }
 
 // ptrace is not told when strangers start a program, so it has to look.

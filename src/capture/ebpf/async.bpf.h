@@ -45,7 +45,8 @@ static __always_inline void count_unseen(__u32 node, __u64 requests) {
   if (count) __sync_fetch_and_add(count, requests);
 }
 
-static __noinline long send_request(const struct syscap_request* request, __u32 type, __u64 end_ns, long result) {
+static __noinline long send_request(const struct syscap_request* request, __u32 type, __u64 end_ns, long result,
+                                    __u64 data) {
   struct syscap_call* record = bpf_ringbuf_reserve(&ring, sizeof *record, 0);
   if (!record) {
     count_lost();
@@ -62,7 +63,7 @@ static __noinline long send_request(const struct syscap_request* request, __u32 
   record->args[0] = (__s64)request->fd;
   record->args[1] = request->bytes;
   record->args[2] = request->offset;
-  record->args[3] = request->data;
+  record->args[3] = data;
   record->args[4] = 0;
   record->args[5] = 0;
   record->result = result;
@@ -124,7 +125,7 @@ static long reap_event(__u32 index, void* context) {
   struct syscap_aio_key key = {.iocb = event.iocb, .process = batch->process};
   struct syscap_request* request = bpf_map_lookup_elem(&aios, &key);
   if (!request) return 0;
-  send_request(request, kSyscapAio, batch->time_ns, event.result);
+  send_request(request, kSyscapAio, batch->time_ns, event.result, request->data);
   bpf_map_delete_elem(&aios, &key);
   return 0;
 }
@@ -166,8 +167,9 @@ static __always_inline void aio_reaped(const struct thread* thread, __u64 id, lo
 /* ---- io_uring ---- */
 
 enum {
-  kFixedFile = 1,      /* REQ_F_FIXED_FILE: a registered file, which has no number */
-  kMoreToCome = 1 << 1 /* IORING_CQE_F_MORE: the request goes on after this completion */
+  kFixedFile = 1,       /* REQ_F_FIXED_FILE: a registered file, which has no number */
+  kMoreToCome = 1 << 1, /* IORING_CQE_F_MORE: the request goes on after this completion */
+  kUringClose = 19      /* IORING_OP_CLOSE */
 };
 
 /* Operations that work on a descriptor, and those whose length and offset are where those of read and write are. */
@@ -194,6 +196,8 @@ static __always_inline void describe_request(struct io_kiocb* req, struct syscap
     request->offset = BPF_CORE_READ((struct io_rw*)req, kiocb.ki_pos);
   } else if (among(kSendsOrReceives, opcode) && bpf_core_type_exists(struct io_sr_msg)) {
     request->bytes = (__u32)BPF_CORE_READ((struct io_sr_msg*)req, len);
+  } else if (opcode == kUringClose && bpf_core_type_exists(struct io_close)) {
+    if (!BPF_CORE_READ((struct io_close*)req, file_slot)) request->fd = BPF_CORE_READ((struct io_close*)req, fd);
   }
 }
 
@@ -205,6 +209,7 @@ static __noinline long uring_submitted(struct io_kiocb* req) {
   if (!target || !target->started) return 0;
   struct syscap_request request = {.start_ns = bpf_ktime_get_ns(),
                                    .sequence = next_sequence(),
+                                   .data = (__u64)BPF_CORE_READ(req, ctx),
                                    .process = process,
                                    .thread = (__u32)id,
                                    .node = target->node};
@@ -216,11 +221,31 @@ static __noinline long uring_submitted(struct io_kiocb* req) {
   return 0;
 }
 
-static __always_inline void uring_completed(__u64 req, __u64 user_data, long result, __u32 flags) {
+/* A completion of a request that has several comes without the request: nobody can say of which one. It comes in the
+ * name of the process that made it. */
+static __always_inline void count_nameless(void) {
+  __u32 process = bpf_get_current_pid_tgid() >> 32;
+  if (config.sums || !is_watched(process)) return;
+  struct syscap_target* target = bpf_map_lookup_elem(&targets, &process);
+  if (target && target->started) count_unseen(target->node, 1);
+}
+
+/* A request that ended without a completion leaves its entry behind, and the kernel gives its memory to the next, which
+ * may be a stranger's: then the ring is another. */
+static __always_inline void uring_completed(__u64 ring, __u64 req, __u64 user_data, long result, __u32 flags) {
+  if (!req) {
+    count_nameless();
+    return;
+  }
   struct syscap_request* request = bpf_map_lookup_elem(&urings, &req);
   if (!request) return;
-  request->data = user_data;
-  send_request(request, kSyscapUring, bpf_ktime_get_ns(), result);
+  if (request->data != ring) {
+    count_unseen(request->node, 1);
+    bpf_map_delete_elem(&urings, &req);
+    return;
+  }
+  send_request(request, kSyscapUring, bpf_ktime_get_ns(), result, user_data);
+  if (request->opcode == kUringClose) forget_fd(request->process, request->fd);
   if (flags & kMoreToCome)
     request->sequence = next_sequence(); /* the next completion is a record of its own */
   else

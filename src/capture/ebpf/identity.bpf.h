@@ -303,6 +303,12 @@ static __noinline long know_fd(struct task_struct* task, int fd, const struct us
   return fresh.fd_class;
 }
 
+static __always_inline void forget_fd(__u32 process, int fd) {
+  struct syscap_fd_key key = {.process = process, .fd = fd};
+  struct syscap_fd_value* value = bpf_map_lookup_elem(&fds, &key);
+  if (value) value->file = 0;
+}
+
 struct closing {
   __u32 process;
   __u32 first;
@@ -310,9 +316,7 @@ struct closing {
 
 static long forget_one(__u32 index, void* context) {
   struct closing* closing = context;
-  struct syscap_fd_key key = {.process = closing->process, .fd = (int)(closing->first + index)};
-  struct syscap_fd_value* value = bpf_map_lookup_elem(&fds, &key);
-  if (value) value->file = 0;
+  forget_fd(closing->process, (int)(closing->first + index));
   return 0;
 }
 

@@ -8,7 +8,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-  unsigned long di, si, dx, r10, r8, r9;
+  unsigned long di, si, dx, r10, r8, r9, orig_ax;
 };
 
 struct qstr {
@@ -76,12 +76,12 @@ struct ns_common {
   unsigned int inum;
 };
 
-struct mnt_namespace {
+struct net {
   struct ns_common ns;
 };
 
 struct nsproxy {
-  struct mnt_namespace* mnt_ns;
+  struct net* net_ns;
 };
 
 typedef struct {
@@ -170,10 +170,18 @@ struct io_cqe {
   int fd;
 };
 
+struct io_ring_ctx;
+
 struct io_kiocb {
   __u8 opcode;
   unsigned int flags; /* the lower half where the kernel has 64 bits */
   struct io_cqe cqe;
+  struct io_ring_ctx* ctx;
+};
+
+struct io_close {
+  int fd;
+  __u32 file_slot; /* not 0: a registered file, which has no number */
 };
 
 struct kiocb {

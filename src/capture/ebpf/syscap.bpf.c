@@ -153,23 +153,7 @@ static __always_inline struct use use_of(const struct thread* thread, __u64 id, 
   return use;
 }
 
-SEC("tp_btf/sys_enter")
-int on_sys_enter(unsigned long long* ctx) {
-  __u64 id = bpf_get_current_pid_tgid();
-  __u32 process = id >> 32;
-  if (!is_watched(process)) return 0;
-  __u64 number = ctx[1];
-  if (number >= kSyscapCalls) return 0;
-  __u32 flags = config.calls[number & (kSyscapCalls - 1)].flags;
-  if (!(flags & (kSyscapWanted | kSyscapClose))) return 0;
-  struct task_struct* task = bpf_get_current_task_btf();
-  if (task->thread_info.status & kCompat) {
-    __sync_fetch_and_add(&shared.foreign_calls, 1);
-    return 0;
-  }
-  struct thread* thread = thread_of(task, process, number);
-  if (!thread) return 0;
-  struct pt_regs* regs = (struct pt_regs*)ctx[0];
+static __always_inline void take_registers(struct thread* thread, const struct pt_regs* regs, __u64 number) {
   thread->number = number;
   thread->args[0] = regs->di;
   thread->args[1] = regs->si;
@@ -177,6 +161,25 @@ int on_sys_enter(unsigned long long* ctx) {
   thread->args[3] = regs->r10;
   thread->args[4] = regs->r8;
   thread->args[5] = regs->r9;
+}
+
+SEC("tp_btf/sys_enter")
+int on_sys_enter(unsigned long long* ctx) {
+  __u64 id = bpf_get_current_pid_tgid();
+  __u32 process = id >> 32;
+  if (!is_watched(process)) return 0;
+  struct task_struct* task = bpf_get_current_task_btf();
+  if (task->thread_info.status & kCompat) { /* first of all: there the numbers mean other calls */
+    if (bpf_map_lookup_elem(&targets, &process)) __sync_fetch_and_add(&shared.foreign_calls, 1);
+    return 0;
+  }
+  __u64 number = ctx[1];
+  if (number >= kSyscapCalls) return 0;
+  __u32 flags = config.calls[number & (kSyscapCalls - 1)].flags;
+  if (!(flags & (kSyscapWanted | kSyscapClose | kSyscapChangesFd))) return 0;
+  struct thread* thread = thread_of(task, process, number);
+  if (!thread) return 0;
+  take_registers(thread, (const struct pt_regs*)ctx[0], number);
   if (flags & kSyscapWanted) thread->sequence = next_sequence();
   thread->start_ns = bpf_ktime_get_ns();
   thread->inside = 1;
@@ -220,14 +223,19 @@ static __always_inline long know_fds(struct task_struct* task, const struct thre
   return fd_class;
 }
 
-/* close(fd) is a range of one. */
-static __always_inline void closed(struct task_struct* task, const struct thread* thread, __u32 process, long result) {
-  enum { kClose = 3, kCloseOnExec = 4 };
+/* After a call that ended its descriptors, or after one that is not recorded and made another thing of its descriptor
+ * (connect, F_SETFL): the next use describes them anew. */
+static __always_inline void forget_changed(struct task_struct* task, const struct thread* thread, __u32 process,
+                                           long result) {
+  enum { kCloseRange = 436, kCloseOnExec = 4 };
   __u32 first = (__u32)thread->args[0];
-  if (thread->number == kClose)
-    forget_fds(task, process, first, first);
-  else if (result == 0 && !(thread->args[2] & kCloseOnExec))
-    forget_fds(task, process, first, (__u32)thread->args[1]);
+  __u32 last = first;
+  if (thread->number == kFcntl && thread->args[1] != kSetFlags) return;
+  if (thread->number == kCloseRange) {
+    if (result != 0 || (thread->args[2] & kCloseOnExec)) return;
+    last = (__u32)thread->args[1];
+  }
+  forget_fds(task, process, first, last);
 }
 
 /* A call that will not return: its thread dies, or the capture ends. */
@@ -266,15 +274,29 @@ static __always_inline void path_failed(struct task_struct* task, const struct t
   send_user_path(thread, process, path, folder);
 }
 
+/* Its thread has not entered a call, and one fails: a seccomp filter refused it before it could be entered. */
+static __always_inline int was_refused(struct task_struct* task, struct thread* thread, const struct pt_regs* regs,
+                                       long result) {
+  if (!is_error(result) || (task->thread_info.status & kCompat)) return 0;
+  __u64 number = regs->orig_ax;
+  if (number >= kSyscapCalls || !(config.calls[number & (kSyscapCalls - 1)].flags & kSyscapWanted)) return 0;
+  take_registers(thread, regs, number);
+  thread->sequence = next_sequence();
+  thread->start_ns = bpf_ktime_get_ns();
+  thread->fd_class = kSyscapOther;
+  return 1;
+}
+
 SEC("tp_btf/sys_exit")
 int on_sys_exit(unsigned long long* ctx) {
   __u64 id = bpf_get_current_pid_tgid();
   if (!is_watched(id >> 32)) return 0;
   struct task_struct* task = bpf_get_current_task_btf();
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  if (!thread || !thread->inside) return 0;
-  __u64 end_ns = bpf_ktime_get_ns();
+  if (!thread) return 0;
   long result = (long)ctx[1];
+  if (!thread->inside && !was_refused(task, thread, (const struct pt_regs*)ctx[0], result)) return 0;
+  __u64 end_ns = bpf_ktime_get_ns();
   if (is_broken_off(task, thread, result)) {
     give_up_call(task, thread, id);
     return 0;
@@ -282,14 +304,10 @@ int on_sys_exit(unsigned long long* ctx) {
   thread->inside = 0;
   const volatile struct syscap_call_info* info = &config.calls[thread->number & (kSyscapCalls - 1)];
   __u32 flags = info->flags;
-  long fd_class = 0;
-  if (flags & kSyscapClose) {
-    fd_class = thread->fd_class;
-    closed(task, thread, id >> 32, result);
-    if (!(flags & kSyscapWanted)) return 0;
-  } else {
-    fd_class = know_fds(task, thread, id, result, end_ns);
-  }
+  if ((flags & kSyscapClose) || !(flags & kSyscapWanted)) forget_changed(task, thread, id >> 32, result);
+  if (!(flags & kSyscapWanted)) return 0;
+  long fd_class = thread->fd_class;
+  if (!(flags & kSyscapClose)) fd_class = know_fds(task, thread, id, result, end_ns);
   long duration = end_ns - thread->start_ns;
   if (config.sums) {
     add_sum(thread->node, fd_class, thread->number, duration, result);
@@ -329,7 +347,7 @@ int on_fork(unsigned long long* ctx) {
 }
 
 static __always_inline void maybe_newcomer(struct task_struct* task, __u32 process) {
-  __u32 space = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum);
+  __u32 space = BPF_CORE_READ(task, nsproxy, net_ns, ns.inum);
   struct syscap_home* home = bpf_map_lookup_elem(&homes, &space);
   if (!home) return;
   struct syscap_name name = {.node = home->node};
@@ -452,12 +470,12 @@ int on_uring_sqe(unsigned long long* ctx) {
 SEC("?tp_btf/io_uring_complete")
 int on_uring_complete(unsigned long long* ctx) {
   struct io_uring_cqe* cqe = (struct io_uring_cqe*)ctx[2];
-  uring_completed(ctx[1], BPF_CORE_READ(cqe, user_data), BPF_CORE_READ(cqe, res), BPF_CORE_READ(cqe, flags));
+  uring_completed(ctx[0], ctx[1], BPF_CORE_READ(cqe, user_data), BPF_CORE_READ(cqe, res), BPF_CORE_READ(cqe, flags));
   return 0;
 }
 
 SEC("?tp_btf/io_uring_complete") /* without a cqe: user_data, res and flags one by one */
 int on_uring_complete_old(unsigned long long* ctx) {
-  uring_completed(ctx[1], ctx[2], (int)ctx[3], (__u32)ctx[4]);
+  uring_completed(ctx[0], ctx[1], ctx[2], (int)ctx[3], (__u32)ctx[4]);
   return 0;
 }

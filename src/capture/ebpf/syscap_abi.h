@@ -83,7 +83,7 @@ enum syscap_call_flags {
   kSyscapWanted = 1,
   kSyscapClose = 2,     /* close and close_range: followed even when they are not wanted, or reuse would go unseen */
   kSyscapReturnsFd = 4, /* a result >= 0 is a new descriptor */
-  kSyscapChangesFd = 8, /* connect, bind, listen, fcntl(F_SETFL): afterwards it is another thing */
+  kSyscapChangesFd = 8, /* connect, bind, listen, fcntl(F_SETFL): afterwards it is another thing; followed likewise */
   kSyscapSubmitsAio = 16,
   kSyscapReapsAio = 32,
 };
@@ -150,7 +150,7 @@ enum syscap_class { /* FdClass */
                     kSyscapFuse,
 };
 
-struct syscap_home { /* of a mount namespace */
+struct syscap_home { /* of a network namespace */
   __u32 node;
   __u32 all; /* every process that execs there */
 };
@@ -201,7 +201,7 @@ struct syscap_request { /* under way: AIO and io_uring */
   __u64 sequence;
   __u64 bytes;
   __u64 offset;
-  __u64 data;
+  __u64 data; /* AIO: what the program calls it; io_uring: its ring (the name comes with the completion) */
   __s32 process;
   __s32 thread;
   __s32 fd;

@@ -1,8 +1,6 @@
 #include "capture/ebpf/targets.h"
 
 #include <bpf/bpf.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "base/text.h"
 #include "capture/processes.h"
+#include "capture/storage_device.h"
 
 namespace culprit {
 
@@ -21,18 +20,15 @@ constexpr int kMostLooks =
     20;  // for children; a process that forks faster than we look is followed by the probes anyway
 constexpr int kLastPort = 65535;
 
-uint64_t kernel_device(dev_t device) {
-  return uint64_t{major(device)} << 20 | minor(device);
+// Who sees the node's folders under the names that its processes use.
+pid_t viewer_of(const CaptureNode& node) {
+  return node.processes.empty() ? ::getpid() : node.processes.front().pid;
 }
 
-// Where the node's storage is. Its folders are named as its own processes see them.
 std::vector<uint64_t> storage_devices(const CaptureNode& node) {
   std::vector<uint64_t> devices = node.around.devices;
-  for (const std::string& folder : node.around.storage) {
-    std::string root = node.processes.empty() ? "" : cat("/proc/", node.processes.front().pid, "/root");
-    struct stat info {};
-    if (::stat((root + folder).c_str(), &info) == 0) devices.push_back(kernel_device(info.st_dev));
-  }
+  for (const std::string& folder : node.around.storage)
+    if (auto device = storage_device(viewer_of(node), folder)) devices.push_back(*device);
   return devices;
 }
 
@@ -41,10 +37,14 @@ Status put(int map, const void* key, const void* value, const char* what) {
   return system_error(cat("cannot tell the probes about ", what), errno);
 }
 
+std::string root_note(std::string_view node) {
+  return cat("sums of ", node, ": its storage is on the device of /, so all files on that device count as storage");
+}
+
 }  // namespace
 
 bool has_newcomers(const CaptureNode& node) {
-  return node.mount_namespace != 0 && (node.all_newcomers || !node.newcomers.empty());
+  return node.network_namespace != 0 && (node.all_newcomers || !node.newcomers.empty());
 }
 
 syscap_name make_comm(uint32_t node, std::string_view name) {
@@ -66,12 +66,12 @@ syscap_ports make_ports(const Surroundings& around) {
 
 Status Targets::describe_home(const CaptureNode& node, uint32_t index) {
   if (!has_newcomers(node)) return Ok{};
-  auto space = static_cast<uint32_t>(node.mount_namespace);
+  auto space = static_cast<uint32_t>(node.network_namespace);
   syscap_home home{index, node.all_newcomers};
   if (bpf_map_update_elem(probes_.map("homes"), &space, &home, BPF_NOEXIST) != 0) {
     if (errno != EEXIST) return system_error("cannot tell the probes where newcomers appear", errno);
     notes_.push_back(cat("newcomers of ", node.name,
-                         " are not followed: it shares its mount namespace with another node of the capture"));
+                         " are not followed: it shares its network namespace with another node of the capture"));
     return Ok{};
   }
   for (const std::string& name : node.newcomers) {
@@ -83,11 +83,15 @@ Status Targets::describe_home(const CaptureNode& node, uint32_t index) {
 }
 
 Status Targets::describe_classes(const CaptureNode& node, uint32_t index) {
+  auto root = storage_device(viewer_of(node), "/");
+  bool beside_root = false;
   for (uint64_t device : storage_devices(node)) {
     syscap_device key{index, static_cast<uint32_t>(device)};
     uint32_t yes = 1;
     RETURN_IF_ERROR(put(probes_.map("devices"), &key, &yes, "the storage"));
+    beside_root = beside_root || device == root;
   }
+  if (beside_root) notes_.push_back(root_note(node.name));
   syscap_ports ports = make_ports(node.around);
   return put(probes_.map("ports"), &index, &ports, "the data ports");
 }

@@ -2,7 +2,6 @@
 #include "capture/ptrace/command.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "capture/ptrace/inherited.h"
 #include "capture/ptrace/seccomp_filter.h"
 
 namespace culprit {
@@ -50,15 +50,6 @@ Status make_pipe(Fd& reading, Fd& writing) {
   return Ok{};
 }
 
-void default_signals() {
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) ::sigaction(number, &standard, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 // In the child: only calls that are safe between fork and exec.
 [[noreturn]] void become(const char* path, char* const* argv, const std::vector<sock_filter>& filter, int go,
                          int report) {
@@ -67,7 +58,7 @@ void default_signals() {
   while ((n = ::read(go, &byte, 1)) < 0 && errno == EINTR) {
   }
   if (n != 1) ::_exit(127);  // the tracer is gone
-  default_signals();
+  give_back_inherited();
   int error = filter.empty() ? 0 : install_filter(filter);
   if (error == 0) {
     ::execv(path, argv);

@@ -89,6 +89,7 @@ void CallFollower::tell(TracedProcess& process, FdRecord record, int64_t t_ns) {
 void CallFollower::learn(TracedThread& thread, int64_t fd, int64_t t_ns, std::optional<uint32_t> flags) {
   TracedProcess& process = *thread.process;
   auto record = process.proc.look_up(static_cast<int>(fd), thread.tid, flags);
+  if (process.proc.starved()) ++nameless_;
   if (record)
     tell(process, std::move(*record), t_ns);
   else

@@ -27,6 +27,7 @@ class CallFollower {
   void executed(TracedProcess& process) { process.fds.forget_all(); }
 
   int64_t submitted() const { return submitted_; }  // calls that submit asynchronous requests
+  int64_t nameless() const { return nameless_; }    // look-ups that failed for want of descriptors of our own
 
  private:
   const CallPlan& plan_of(const Call& call) const { return plans_[static_cast<size_t>(call.number)]; }
@@ -43,6 +44,7 @@ class CallFollower {
   const CallPlans plans_;
   uint64_t sequence_ = 0;
   int64_t submitted_ = 0;
+  int64_t nameless_ = 0;
 };
 
 }  // namespace culprit

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,6 +33,13 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+
+// Before any capture has raised it.
+const rlimit started_with = [] {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit;
+}();
 
 struct Seen : CaptureSink {
   void on_call(size_t, const Call& call) override { calls.push_back(call); }
@@ -303,6 +313,18 @@ TEST(PtraceTest, AFilteredCommandEndsWithItsTracerAndAnotherGoesOn) {
   }
 }
 
+TEST(PtraceTest, ACommandOfWhichNothingCanBeKeptIsEnded) {
+  Seen seen;
+  std::unique_ptr<Backend> backend = make();
+  ASSERT_TRUE(backend->start(command({"sleep", "100"})));
+  turn_for(*backend, seen, 100 * kNsPerMs);
+  backend->end_command();
+  auto report = backend->stop(seen);
+  ASSERT_TRUE(report);
+  ASSERT_TRUE(WIFSIGNALED(report->command_status)) << report->command_status;
+  EXPECT_EQ(WTERMSIG(report->command_status), SIGKILL);
+}
+
 TEST(PtraceTest, WhatCannotBeRunIsAnError) {
   for (const char* name : {"culprit-no-such-program", "/", "/etc/passwd", "/no/such/program"}) {
     Status started = make()->start(command({name}));
@@ -345,6 +367,59 @@ TEST(PtraceTest, ProcessesThatAreNotThereAndOurselves) {
   EXPECT_THAT(last->notes, Contains(HasSubstr("itself")));
 }
 
+// A parent that sleeps, with a child that it traces itself.
+TEST(PtraceTest, AChildThatSomebodyElseTracesIsANote) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pid_t parent = fork();
+  if (parent == 0) {
+    if (fork() == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      bool traced = ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0;
+      if (write(ends[1], traced ? "y" : "n", 1) != 1) _exit(1);
+    }
+    while (true) pause();
+  }
+  char traced = 0;
+  EXPECT_EQ(read(ends[0], &traced, 1), 1);
+  EXPECT_EQ(traced, 'y');
+  auto process = identify_process(parent);
+  ASSERT_TRUE(process);
+  CaptureOptions options = a_node();
+  options.nodes[0].processes = {*process};
+  Seen seen;
+  std::unique_ptr<Backend> backend = make();
+  Status started = backend->start(options);
+  EXPECT_TRUE(started) << started.error().message();
+  EXPECT_TRUE(is_traced(parent));
+  auto report = backend->stop(seen);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->notes, Contains(HasSubstr("already traced by process")));
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(PtraceTest, WhatIsIgnoredStaysIgnoredInACommand) {
+  auto old = signal(SIGHUP, SIG_IGN);  // as nohup does
+  Seen seen;
+  CaptureReport report = run_to_end(command({"sh", "-c", "kill -HUP $$; exit 5"}), seen);
+  signal(SIGHUP, old);
+  ASSERT_TRUE(WIFEXITED(report.command_status)) << report.command_status;
+  EXPECT_EQ(WEXITSTATUS(report.command_status), 5);
+}
+
+TEST(PtraceTest, ManyDescriptorsAreForUsAndNotForTheCommand) {
+  std::string limit = started_with.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(started_with.rlim_cur);
+  Seen seen;
+  CaptureReport report = run_to_end(command({"sh", "-c", "test \"$(ulimit -Sn)\" = " + limit}), seen);
+  EXPECT_EQ(report.command_status, 0) << limit;
+  rlimit ours{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &ours), 0);
+  EXPECT_EQ(ours.rlim_cur, ours.rlim_max);
+}
+
 TEST(PtraceTest, OtherChildrenAreNotReaped) {
   pid_t child = fork();
   if (child == 0) _exit(7);
@@ -357,7 +432,7 @@ TEST(PtraceTest, OtherChildrenAreNotReaped) {
 
 TEST(PtraceTest, NewcomersAreFound) {
   CaptureOptions options = a_node();
-  options.nodes[0].mount_namespace = mount_namespace_of(getpid());
+  options.nodes[0].network_namespace = network_namespace_of(getpid());
   options.nodes[0].newcomers = {"culprit-late"};
   std::string program = testing::TempDir() + "culprit-late";
   unlink(program.c_str());

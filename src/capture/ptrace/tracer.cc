@@ -33,6 +33,7 @@ constexpr long kOptions = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_
                           PTRACE_O_TRACEEXEC;  // no TRACEEXIT: waitpid reports every thread's end anyway
 // Only for what has our filter: an attached program may have one of its own that returns SECCOMP_RET_TRACE.
 constexpr long kFilterOptions = kOptions | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL;
+constexpr int kMostLooks = 20;                   // for children; those of what we hold the kernel attaches itself
 constexpr size_t kMostAtOnce = 1024;             // stops collected before they are handled
 constexpr uint64_t kX32 = uint64_t{1} << 30;     // the bit of calls with 32-bit pointers
 constexpr int64_t kPolite = 2 * kNsPerSecond;    // for a filtered command between SIGTERM and SIGKILL
@@ -92,10 +93,22 @@ Status Tracer::attach_nodes() {
         note(cat("process ", process.pid, " had ended before the capture began"));
       RETURN_IF_ERROR(attach(process, node));
     }
-  for (size_t node = 0; node < options_.nodes.size(); ++node)
-    for (const ProcessId& process : with_descendants(options_.nodes[node].processes))
-      RETURN_IF_ERROR(attach(process, node));
+  bool grew = true;
+  for (int look = 0; grew && look < kMostLooks; ++look) grew = attach_children();
   return Ok{};
+}
+
+// False when nobody new was found. Whoever was born between the look and the attach to its parent is in the next look.
+// Nobody has asked for a child by name, so one that cannot be attached is no reason to give up.
+bool Tracer::attach_children() {
+  size_t before = processes_.size();
+  for (size_t node = 0; node < options_.nodes.size(); ++node)
+    for (const ProcessId& process : with_descendants(options_.nodes[node].processes)) {
+      Status attached = attach(process, node);
+      if (attached || !refused_.insert(process.pid).second) continue;
+      note(cat(attached.error().message(), "; its calls are missing"));
+    }
+  return processes_.size() > before;
 }
 
 Status Tracer::attach(const ProcessId& process, size_t node) {
@@ -152,7 +165,7 @@ Status Tracer::start_command() {
 
 bool Tracer::expects_newcomers() const {
   for (const CaptureNode& node : options_.nodes)
-    if (node.mount_namespace != 0 && (node.all_newcomers || !node.newcomers.empty())) return true;
+    if (node.network_namespace != 0 && (node.all_newcomers || !node.newcomers.empty())) return true;
   return false;
 }
 
@@ -253,6 +266,7 @@ void Tracer::take_requests() {
 void Tracer::begin_leaving() {
   leaving_ = true;
   left_at_ns_ = monotonic_now_ns();
+  if (command_must_end_ && command_.pid > 0 && command_status_ == -1) ::kill(command_.pid, SIGKILL);
   for (auto& [tid, thread] : threads_)
     if (!thread.process->filtered) request(PTRACE_INTERRUPT, tid);
   bool ended = false;
@@ -316,12 +330,20 @@ void Tracer::on_end(const Stop& stop) {
   forget(stop.tid);
 }
 
+// Of a thread that /proc does not tell of: it is gone, or we have no descriptor left to look with. Its signal is its
+// own all the same.
+void Tracer::pass_on(const Stop& stop) {
+  int number = WSTOPSIG(stop.status);
+  int event = stop.status >> 16;
+  bool listens = event == PTRACE_EVENT_STOP && is_group_stop(number);
+  int signal_number = event == 0 && number != kCallStop ? number : 0;
+  if (listens ? request(PTRACE_LISTEN, stop.tid) : request(PTRACE_CONT, stop.tid, signal_number))
+    unknown_.insert(stop.tid);
+}
+
 void Tracer::on_stop(const Stop& stop) {
   TracedThread* thread = find_or_adopt(stop.tid);
-  if (!thread) {
-    request(PTRACE_CONT, stop.tid);
-    return;
-  }
+  if (!thread) return pass_on(stop);
   int number = WSTOPSIG(stop.status);
   int event = stop.status >> 16;
   bool stays = !leaving_ || thread->process->filtered;
@@ -448,6 +470,11 @@ CaptureReport Tracer::report() const {
   report.notes = notes_;
   if (foreign_calls_ > 0)
     report.notes.push_back(cat(foreign_calls_, " calls of 32-bit programs were seen and not recorded"));
+  if (!unknown_.empty())
+    report.notes.push_back(cat(unknown_.size(), " threads could not be looked up, and calls of theirs are missing"));
+  if (follower_.nameless() > 0)
+    report.notes.push_back(cat(follower_.nameless(), " descriptors are without a name: culprit had no more of its own",
+                               " to look with; a higher hard limit (ulimit -Hn) helps"));
   if (follower_.submitted() > 0)
     report.notes.push_back(
         "asynchronous requests were submitted, and ptrace does not see their completions; --backend ebpf does");

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,6 +41,7 @@ class Tracer {
   // From other threads. A request is seen after the tracing thread was woken from waitpid by a signal: wants_waking()
   // says that one is still needed.
   void ask_to_stop();
+  void end_command() { command_must_end_ = true; }  // when it is asked to stop
   void offer(std::vector<Newcomer> newcomers);
   bool wants_waking() const { return asked_; }
   size_t processes_alive() const { return processes_alive_; }
@@ -60,6 +62,7 @@ class Tracer {
   };
 
   Status attach_nodes();
+  bool attach_children();
   Status attach(const ProcessId& process, size_t node);
   Status seize_threads(const ProcessId& process, size_t node);
   Status start_command();
@@ -77,6 +80,7 @@ class Tracer {
   void rest();
 
   void on_end(const Stop& stop);
+  void pass_on(const Stop& stop);
   void on_stop(const Stop& stop);
   int on_event(TracedThread& thread, const Stop& stop);  // which signal it shall get
   void on_call_stop(TracedThread& thread, int64_t now_ns);
@@ -93,6 +97,8 @@ class Tracer {
   std::unordered_map<pid_t, TracedThread> threads_;
   std::unordered_map<pid_t, std::unique_ptr<TracedProcess>> processes_;
   std::unordered_map<pid_t, Origin> origins_;
+  std::set<pid_t> refused_;  // children that could not be attached
+  std::set<pid_t> unknown_;  // threads that stopped and could not be looked up
   std::vector<Stop> stops_;
   WaitingCommand command_;
   bool command_ran_ = false;
@@ -106,6 +112,7 @@ class Tracer {
 
   std::atomic<size_t> processes_alive_ = 0;
   std::atomic<bool> asked_ = false;
+  std::atomic<bool> command_must_end_ = false;
   std::mutex requests_mutex_;
   std::condition_variable requested_;
   bool stop_requested_ = false;  // under the mutex, as the next

@@ -129,7 +129,7 @@ const CommandInfo command_campaign{
         "Killed or stopped, it goes on where it was when it is started again with the same plan and folder;\n"
         "finished runs are not repeated. Ctrl-C takes the fault back and the lab down.\n"
         "\n"
-        "  culprit campaign examples/fast10.toml --out fast10.campaign\n"
+        "  culprit campaign campaigns/fast10.toml --out fast10.campaign\n"
         "  culprit score fast10.campaign\n",
     .run = run,
     .group = Group::diagnose,

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +17,7 @@
 #include "base/units.h"
 #include "capture/backend.h"
 #include "cli/command.h"
+#include "hosts/deploy.h"
 #include "inject/fault.h"
 #include "lab/lab_fs.h"
 #include "sample/collector.h"
@@ -83,14 +83,9 @@ Finding check_psi() {
 }
 
 Finding check_node_sampler() {
-  char self[PATH_MAX] = {};
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  std::string folder(self, static_cast<size_t>(std::max<ssize_t>(length, 0)));
-  folder.erase(std::min(folder.rfind('/'), folder.size()));
-  std::string path = folder + "/culprit-node";
-  if (access(path.c_str(), X_OK) == 0) return {"culprit-node", true, cat(path, ", the sampler that is sent to nodes")};
-  return {"culprit-node", false, cat("no ", path, ": nodes other than this one cannot be sampled"),
-          "keep culprit-node beside culprit"};
+  Result<Program> program = find_node_program();
+  if (!program) return not_ok("culprit-node", program.error());
+  return {"culprit-node", true, cat(program->path, ", the sampler that is sent to nodes")};
 }
 
 Finding check_sqlite() {

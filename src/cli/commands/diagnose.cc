@@ -46,6 +46,15 @@ Result<Setup> choose(const Args& args, const RunReader& run) {
   return setup;
 }
 
+// What a profile says is input: nobody typed the parameter that is wrong.
+Status take_parameters(const Args& args, const Setup& setup, Parameters& parameters) {
+  if (!setup.profile || !setup.detector->can_train()) return Ok{};
+  const Status taken = parameters.set_all(setup.profile->parameters);
+  if (taken) return Ok{};
+  return input_error(cat(args.get("profile"), " is not a usable profile: ", taken.error().what),
+                     "train it again with this culprit");
+}
+
 int exit_code(Answer answer) {
   if (answer == Answer::culprit) return kExitCulprit;
   return answer == Answer::healthy ? kExitHealthy : kExitUndecided;
@@ -135,7 +144,7 @@ Result<int> run(const Args& args) {
   ASSIGN_OR_RETURN(const RunReader reader, RunReader::open(args.positionals[0]));
   ASSIGN_OR_RETURN(const Setup setup, choose(args, reader));
   Parameters parameters(setup.detector->parameters);
-  if (setup.profile && setup.detector->can_train()) RETURN_IF_ERROR(parameters.set_all(setup.profile->parameters));
+  RETURN_IF_ERROR(take_parameters(args, setup, parameters));
   RETURN_IF_ERROR(apply_parameters(args.all("param"), *setup.detector, false, parameters));
   ASSIGN_OR_RETURN(Verdict verdict, diagnose(args, reader, setup, parameters));
   verdict.detector = setup.detector->name;

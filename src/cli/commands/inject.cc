@@ -214,7 +214,7 @@ const CommandInfo command_inject{
             {"max-targets", "N", "", "how many servers and clients may be touched; 4 by default"},
             {"lease", "TIME", "10s", "when controller and guard die, the kernel ends the fault after this time"},
             {"dry-run", "", "", "ask the nodes whether it can be done, and change nothing"},
-            {"i-own-this-cluster", "", "", "needed for nodes behind ssh"},
+            {"i-own-this-cluster", "", "", "needed for nodes behind ssh, and for this machine itself"},
             {"status", "", "", "what is at work, and what was left behind"},
             {"undo-all", "", "", "take everything back on all nodes, also what is at work"},
             {"json", "", "", "the answer as JSON"},

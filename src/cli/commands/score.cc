@@ -1,6 +1,7 @@
 // culprit score: how good is the diagnosis? Trains on a campaign's training set, diagnoses its other runs, and counts
 // as the FAST'10 paper does. Recorded runs are scored again in seconds, with another detector or other parameters.
 #include <filesystem>
+#include <set>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -96,17 +97,21 @@ Result<int> score_pairs(const Args& args, const Method& method) {
 }
 
 Result<int> score_overhead(const Args& args) {
-  std::vector<Attempt> all;
+  std::vector<std::vector<Attempt>> all;
+  std::set<int64_t> intervals;
   for (const std::string& path : args.positionals) {
     if (!is_folder(path)) return usage_error("--overhead needs campaign directories");
-    ASSIGN_OR_RETURN(const std::vector<Attempt> attempts, read_journal(path));
-    for (const Attempt& attempt : attempts)
-      if (attempt.experiment.set == RunSet::overhead) all.push_back(attempt);
+    ASSIGN_OR_RETURN(all.emplace_back(), read_journal(path));
+    for (const Attempt& attempt : all.back())
+      if (attempt.experiment.set == RunSet::overhead) intervals.insert(attempt.interval_ns);
   }
   const std::vector<OverheadRow> rows = tally_overhead(all);
   if (rows.empty())
     return input_error("there is no pair with and without recording", "a plan with [overhead] makes them");
-  print(overhead_text(rows, all.front().interval_ns));
+  if (intervals.size() > 1)
+    return input_error("the campaigns recorded at different intervals, which cost differently",
+                       "score them one by one");
+  print(args.has("json") ? overhead_json(rows, *intervals.begin()) : overhead_text(rows, *intervals.begin()));
   return kExitHealthy;
 }
 

@@ -21,6 +21,8 @@ constexpr int64_t kMostBuffer = int64_t{2} << 30;  // the kernel's limit for one
 constexpr int64_t kMostKey = 16 << 10;             // in hexadecimal it must fit into a line of 64 KiB (node_command.cc)
 constexpr size_t kGoodKey = 16;                    // bytes: the size of the hash's own key
 
+constexpr std::string_view kDiskFull = "disk full";  // as the recorder says why it stopped
+
 // Options that only one of the two ways of use has, so that none is ignored in silence.
 constexpr std::string_view kOfCapture[] = {"backend", "cgroup",   "for",        "calls", "aggregate",
                                            "buffer",  "max-size", "hash-paths", "quiet", "cluster"};
@@ -127,14 +129,17 @@ std::string count(int64_t number, std::string_view noun) {
 }
 
 // The shell's way, which is also strace's: the command's own code, 128 and the signal when it was killed.
-int exit_code_of(const SyscapOutcome& outcome) {
-  bool failed = !outcome.failure.what.empty();
-  for (const SyscapNode& node : outcome.nodes) failed = failed || !node.failure.what.empty();
-  if (failed) return kExitFailed;
-  int status = outcome.command_status;
+int command_exit_of(int status) {
   if (status < 0) return kExitHealthy;
   if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
   return WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
+}
+
+// A size or a time that the user chose is a normal end; a full disk is not.
+int exit_code_of(const SyscapOutcome& outcome) {
+  bool failed = !outcome.failure.what.empty() || outcome.stopped == kDiskFull;
+  for (const SyscapNode& node : outcome.nodes) failed = failed || !node.failure.what.empty();
+  return failed ? kExitFailed : command_exit_of(outcome.command_status);
 }
 
 std::string as_text(const SyscapPlan& plan, const SyscapOutcome& outcome) {
@@ -170,14 +175,14 @@ std::string as_json(const SyscapOutcome& outcome) {
   Json out = {{"run", outcome.run_path},    {"joined", outcome.joined},
               {"stopped", outcome.stopped}, {"duration_s", static_cast<double>(outcome.duration_ns) / 1e9},
               {"lost", outcome.lost},       {"nodes", nodes}};
-  if (outcome.command_status >= 0) out["command_exit"] = exit_code_of(outcome);
+  if (outcome.command_status >= 0) out["command_exit"] = command_exit_of(outcome.command_status);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 int report(const Args& args, const SyscapPlan& plan, const SyscapOutcome& outcome) {
   for (const std::string& note : all_notes(outcome)) say(cat("note: ", note));
   if (!outcome.failure.what.empty()) print_error(outcome.failure);
-  if (outcome.stopped == "disk full") say("stopped: the disk is full");
+  if (outcome.stopped == kDiskFull) say("stopped: the disk is full");
   if (outcome.stopped == "size reached") say("stopped: the logs have reached --max-size");
   if (args.has("json")) {
     print(as_json(outcome));

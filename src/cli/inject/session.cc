@@ -75,7 +75,8 @@ class Session {
   void follow_up();
   void measure(const std::set<std::string>& runs);
   std::set<std::string> recordings() const;
-  int64_t on_ns() const;
+  int64_t begun_ns() const;  // from then on it may be felt
+  int64_t on_ns() const;     // on all nodes
   int64_t off_ns() const;
   bool cut_short() const;
   int answer() const;
@@ -108,6 +109,13 @@ void Session::hear(const PartState& part, const GuardReport& report) {
     case Kind::failed:
       return;
   }
+}
+
+int64_t Session::begun_ns() const {
+  int64_t earliest = INT64_MAX;
+  for (const PartState& part : injection_.parts())
+    if (part.told_to_go) earliest = std::min(earliest, part.begun_ns);
+  return earliest;
 }
 
 int64_t Session::on_ns() const {
@@ -275,6 +283,7 @@ std::string Session::as_json() const {
               {"followed_up", followed_up_},
               {"parts", parts},
               {"cost", costs}};
+  if (begun_noted_) out["begun_ns"] = begun_ns();
   if (begun_noted_) out["on_ns"] = on_ns();
   if (begun_noted_ && off_ns() > 0) out["off_ns"] = off_ns();
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -38,18 +38,27 @@ int64_t NodeTrack::our_time(int64_t t_ns) const {
   return std::clamp<int64_t>(ours, 0, kMaxTimeNs);
 }
 
-std::optional<Gap> NodeTrack::sample(int64_t t_ns, int64_t wall_ns, int64_t mono_ns) {
+// A wall clock that is set forward skips no tick when the monotonic one shows none. After a silence the node may have
+// been booted anew, and its monotonic clock tells nothing.
+int64_t NodeTrack::missed(int64_t t_ns, int64_t node_mono_ns) const {
+  const int64_t by_wall = missing_ticks(last_ns_, t_ns, interval_ns_);
+  if (silent() || last_node_mono_ns_ < 0 || node_mono_ns <= last_node_mono_ns_) return by_wall;
+  return std::min(by_wall, missing_ticks(0, node_mono_ns - last_node_mono_ns_, interval_ns_));
+}
+
+std::optional<Gap> NodeTrack::sample(int64_t t_ns, int64_t wall_ns, int64_t mono_ns, int64_t node_mono_ns) {
   // Until the clock is measured, its first sample is taken for just made: wrong by the way here, not by minutes.
   if (!clock_known_ && samples_ == 0) offset_ns_ = t_ns - wall_ns;
   std::optional<Gap> gap;
   // Before its first sample a node is only late when it was said to be: connecting takes its time.
   if (samples_ > 0)
-    gap = close_gap(our_time(last_ns_), our_time(t_ns), missing_ticks(last_ns_, t_ns, interval_ns_));
+    gap = close_gap(our_time(last_ns_), our_time(t_ns), missed(t_ns, node_mono_ns));
   else if (silent())
     gap = close_gap(start_ns_, our_time(t_ns), missing_ticks(start_ns_, our_time(t_ns), interval_ns_));
   ++samples_;
   last_ns_ = t_ns;
   last_mono_ns_ = mono_ns;
+  last_node_mono_ns_ = node_mono_ns;
   return gap;
 }
 

@@ -24,8 +24,9 @@ class NodeTrack {
 
   // A sample of the node's time `t_ns` came now, at `wall_ns` and `mono_ns` of ours. Returns the gap that it ends.
   // Ticks between two samples are counted on the node's own clock, on which they are taken: so nothing seems to be
-  // missing when its offset becomes known or is corrected.
-  std::optional<Gap> sample(int64_t t_ns, int64_t wall_ns, int64_t mono_ns);
+  // missing when its offset becomes known or is corrected. `node_mono_ns` is its monotonic clock, -1 where it is not
+  // known: with it nothing seems to be missing when the node's clock is set forward, either.
+  std::optional<Gap> sample(int64_t t_ns, int64_t wall_ns, int64_t mono_ns, int64_t node_mono_ns = -1);
   void set_clock(int64_t offset_ns);     // the node's clock minus ours
   int64_t our_time(int64_t t_ns) const;  // of a node's time; never negative, because no time in a run is
   // The node is silent, and why. The first reason of a silence counts: what follows are its consequences.
@@ -43,6 +44,7 @@ class NodeTrack {
 
  private:
   std::optional<Gap> close_gap(int64_t from_ns, int64_t to_ns, int64_t ticks);
+  int64_t missed(int64_t t_ns, int64_t node_mono_ns) const;
 
   int64_t start_ns_;
   int64_t interval_ns_;
@@ -50,6 +52,7 @@ class NodeTrack {
   int64_t offset_ns_ = 0;
   int64_t last_ns_ = 0;  // the node's time
   int64_t last_mono_ns_ = 0;
+  int64_t last_node_mono_ns_ = -1;
   int64_t samples_ = 0;
   int64_t lost_ticks_ = 0;
   int64_t gaps_ = 0;

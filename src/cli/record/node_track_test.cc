@@ -80,6 +80,22 @@ TEST(NodeTrack, AClockThatIsSetBackLosesNothing) {
   EXPECT_EQ(track.lost_ticks(), 0);
 }
 
+TEST(NodeTrack, AClockThatIsSetForwardLosesNothingThatWasNotSkipped) {
+  NodeTrack track(0, kSecond);
+  EXPECT_FALSE(track.sample(100 * kSecond, 100 * kSecond, 1, 7 * kSecond));
+  EXPECT_FALSE(track.sample(401 * kSecond, 401 * kSecond, 2, 8 * kSecond));
+  EXPECT_EQ(track.lost_ticks(), 0);
+  EXPECT_FALSE(track.sample(500 * kSecond, 500 * kSecond, 3, 10 * kSecond));  // set again, and one was skipped
+  EXPECT_EQ(track.lost_ticks(), 1);
+  auto booted = track.sample(504 * kSecond, 504 * kSecond, 4, 2 * kSecond);
+  ASSERT_TRUE(booted);
+  EXPECT_EQ(booted->ticks, 3) << "its monotonic clock began anew";
+  EXPECT_TRUE(track.lost("the cable"));
+  auto back = track.sample(514 * kSecond, 514 * kSecond, 5, 3 * kSecond);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->ticks, 9);
+}
+
 constexpr int64_t kNow = 1'794'000'000 * kSecond;
 
 TEST(NodeTrack, AnUnknownClockIsNoGapWhenItBecomesKnown) {

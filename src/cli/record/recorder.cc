@@ -182,7 +182,7 @@ void Recorder::on_sample(size_t node, const Sample& sample) {
     return note(node, cat("a sample was refused: ", added.error().what));
   keep(added);
   bool was_silent = state.track.silent();
-  if (auto gap = state.track.sample(sample.t_ns, wall_now_ns(), monotonic_now_ns())) {
+  if (auto gap = state.track.sample(sample.t_ns, wall_now_ns(), monotonic_now_ns(), sample.mono_ns)) {
     event(gap->from_ns, name(node), "gap", gap_text(*gap));
     if (was_silent)
       console_.line(

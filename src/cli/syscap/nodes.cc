@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "capture/processes.h"
+#include "capture/ptrace/task_status.h"
 #include "cli/command.h"
 #include "fs/adapter.h"
 #include "hosts/keeper.h"
@@ -78,6 +79,9 @@ Result<std::vector<ProcessId>> asked_processes(const TargetRequest& request) {
   std::vector<ProcessId> found;
   for (pid_t pid : request.pids) {
     if (pid == ::getpid()) return usage_error("culprit cannot capture itself");
+    auto status = task_status(pid);  // a thread's number has a folder in /proc, too
+    if (status && status->process != pid)
+      return usage_error(cat(pid, " is a thread of process ", status->process), cat("use --pid ", status->process));
     ASSIGN_OR_RETURN(ProcessId process, identify_process(pid));
     found.push_back(process);
   }

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
+#include <thread>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -93,7 +96,7 @@ TEST_F(NodesTest, ACommandIsThisMachinesOrALocalNodes) {
   EXPECT_EQ(mine->command, request_.command);
   EXPECT_EQ(mine->cluster.nodes.size(), 1u);
   EXPECT_THAT(mine->what, ElementsAre("COMMAND: true a b"));
-  EXPECT_EQ(mine->here.at(0).mount_namespace, 0u) << "nobody else's processes";
+  EXPECT_EQ(mine->here.at(0).network_namespace, 0u) << "nobody else's processes";
   request_.nodes = {"s1"};
   auto local = find_targets(request_);
   ASSERT_TRUE(local);
@@ -115,6 +118,23 @@ TEST_F(NodesTest, ProcessesAreIdentified) {
   EXPECT_FALSE(find_targets(request_)) << "a loop";
   request_.pids = {0x3fffffff};
   EXPECT_FALSE(find_targets(request_));
+}
+
+TEST_F(NodesTest, AThreadIsNoProcess) {
+  std::promise<pid_t> number;
+  std::promise<void> end;
+  std::thread thread([&] {
+    number.set_value(static_cast<pid_t>(::syscall(SYS_gettid)));
+    end.get_future().wait();
+  });
+  request_.pids = {number.get_future().get()};
+  auto targets = find_targets(request_);
+  end.set_value();
+  thread.join();
+  ASSERT_FALSE(targets);
+  EXPECT_EQ(targets.error().kind, ErrorKind::usage);
+  EXPECT_THAT(targets.error().what, HasSubstr(cat("is a thread of process ", ::getpid())));
+  EXPECT_EQ(targets.error().hint, cat("use --pid ", ::getpid()));
 }
 
 TEST_F(NodesTest, TwinsAndKernelFileSystemsAreRefused) {

@@ -47,9 +47,9 @@ Result<std::unique_ptr<RemoteCapture>> RemoteCapture::start(const Node& node, Ca
                                                             const std::string& stem) {
   std::unique_ptr<RemoteCapture> capture(new RemoteCapture(node, std::move(orders), std::move(program), stem));
   ASSIGN_OR_RETURN(capture->runner_, make_runner(node));
-  RETURN_IF_ERROR(capture->open_logs());
   capture->wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!capture->wake_.valid()) return system_error("cannot make an event descriptor", errno);
+  RETURN_IF_ERROR(capture->open_logs());
   RemoteCapture* self = capture.get();
   capture->thread_ = std::thread([self] { self->run(); });
   return capture;
@@ -64,7 +64,10 @@ Status RemoteCapture::open_logs() {
   for (size_t file = 0; file < 2; ++file) {
     std::string path = stem_ + ending(file);
     logs_[file].reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
-    if (!logs_[file].valid()) return system_error(cat("cannot make ", path), errno);
+    if (logs_[file].valid()) continue;
+    int error = errno;
+    if (file > 0) ::unlink((stem_ + ending(0)).c_str());  // that one is ours; what stands in the way may be another's
+    return system_error(cat("cannot make ", path), error);
   }
   return Ok{};
 }

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -39,7 +41,6 @@ Result<RunPlace> RunPlace::open(const std::string& out, Manifest manifest, const
   ASSIGN_OR_RETURN(RunPaths paths, run_paths(out));
   RunPlace place;
   place.out_ = out;
-  place.nodes_ = nodes;
   if (!path_exists(paths.closed) && live_recorder(paths.partial)) {
     place.folder_ = paths.partial;
     RETURN_IF_ERROR(refuse_logged(place, paths.partial, nodes));
@@ -56,6 +57,15 @@ Result<RunPlace> RunPlace::open(const std::string& out, Manifest manifest, const
   if (made) return place;
   if (!place.joined()) place.discard();
   return made.error();
+}
+
+// Of logs that were made and whose header could not be written there is something to take back, too.
+Result<CallLogWriter> RunPlace::open_log(const std::string& node, LogHeader header) {
+  bool theirs = std::any_of(std::begin(kEndings), std::end(kEndings),
+                            [&](std::string_view ending) { return path_exists(cat(stem(node), ending)); });
+  auto log = CallLogWriter::create(stem(node), std::move(header));
+  if (log || (!theirs && log.error().errno_value != EEXIST)) claim(node);
+  return log;
 }
 
 void RunPlace::tell(const std::string& text) {
@@ -80,7 +90,7 @@ void RunPlace::discard() {
     writer_.reset();
     return;
   }
-  for (const std::string& node : nodes_)
+  for (const std::string& node : claimed_)
     for (std::string_view ending : kEndings) ::unlink(cat(stem(node), ending).c_str());
   ::rmdir(std::filesystem::path(stem("any")).parent_path().c_str());  // stays when somebody else has logs in it
 }

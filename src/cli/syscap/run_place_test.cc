@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "base/fd.h"
@@ -35,8 +36,8 @@ class RunPlaceTest : public testing::Test {
     return made;
   }
   // What a capture of that node would leave.
-  static void write_log(const RunPlace& place, const std::string& node) {
-    auto log = CallLogWriter::create(place.stem(node), LogHeader());
+  static void write_log(RunPlace& place, const std::string& node) {
+    auto log = place.open_log(node, LogHeader());
     ASSERT_TRUE(log) << log.error().message();
     ASSERT_TRUE(log->close({}));
   }
@@ -99,6 +100,22 @@ TEST_F(RunPlaceTest, DiscardingLeavesTheRecordingAlone) {
   second->discard();
   EXPECT_THAT(logged_nodes(run() + ".run.partial"), ElementsAre("s1"));
   EXPECT_TRUE(path_exists(run() + ".run.partial/manifest.json"));
+}
+
+TEST_F(RunPlaceTest, DiscardingLeavesTheLogsOfAFasterCaptureAlone) {
+  auto recorder = RunWriter::create(run(), manifest());
+  ASSERT_TRUE(recorder);
+  auto first = RunPlace::open(run(), manifest(), {"s1", "s2"});
+  auto second = RunPlace::open(run(), manifest(), {"s1", "s2"});  // neither has a log yet
+  ASSERT_TRUE(first && second);
+  write_log(*first, "s1");
+  write_log(*second, "s2");
+  EXPECT_EQ(second->open_log("s1", LogHeader()).error().errno_value, EEXIST);
+  second->discard();
+  EXPECT_THAT(logged_nodes(run() + ".run.partial"), ElementsAre("s1"));
+  first->claim("s3");  // as logs of a node behind ssh are
+  first->discard();
+  EXPECT_TRUE(logged_nodes(run() + ".run.partial").empty());
 }
 
 TEST_F(RunPlaceTest, ARunThatWasKilledIsNotJoined) {

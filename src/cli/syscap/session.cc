@@ -84,6 +84,7 @@ Status Session::start_remotes() {
     }
     ASSIGN_OR_RETURN(auto capture, RemoteCapture::start(target.node, orders_for(plan_, target.order), program,
                                                         place_.stem(target.node.name)));
+    place_.claim(target.node.name);
     remotes_.push_back(std::move(capture));
     said_.push_back(false);
   }
@@ -177,7 +178,7 @@ RecorderOptions Session::here_options() {
   options.what = plan_.targets.what;
   options.stop = [this] { return should_stop(); };
   options.open_log = [this](size_t node, LogHeader header) {
-    return CallLogWriter::create(place_.stem(plan_.targets.here[node].name), std::move(header));
+    return place_.open_log(plan_.targets.here[node].name, std::move(header));
   };
   options.make_room = [this] { place_.make_room(); };
   options.progress = [this](int64_t calls, int64_t lost) {

@@ -16,6 +16,7 @@ Status ask(const FaultWork& work) {
 }
 
 Status prepare(FaultWork& work) {
+  RETURN_IF_ERROR(check_can_unmount(work));
   if (auto mount = chosen_mount(work))
     note_mount(work, *mount);  // a disk without a file system has nothing to bring back
   RETURN_IF_ERROR(note_services(work, Need::none));

@@ -105,6 +105,7 @@ const FaultInfo fault_err_inodes = {
     .held = HeldBy::journal,
     .params = {{"left", "COUNT", "0", "how many inodes are left"}, kDiskParam},
     .needs_disk = true,
+    .leaves_files = true,
     .prepare = prepare,
     .apply = apply,
     .prolong = prolong,

@@ -15,6 +15,7 @@ constexpr int64_t kTimeout = 60 * kNsPerSecond;
 
 Status prepare(FaultWork& work) {
   ASSIGN_OR_RETURN(Mount mount, chosen_mount(work));
+  RETURN_IF_ERROR(check_can_unmount(work));
   if (mount.type != "ext4")
     return unsupported_error(
         cat("err_remount: the ", mount.type, " at ", mount.target, " has no read-only state for emergencies"),

@@ -107,6 +107,7 @@ const FaultInfo fault_err_space = {
     .held = HeldBy::journal,
     .params = {{"free", "BYTES", "0", "how much space is left"}, kDiskParam},
     .needs_disk = true,
+    .leaves_files = true,
     .prepare = prepare,
     .apply = apply,
     .prolong = prolong,

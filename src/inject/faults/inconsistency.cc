@@ -59,6 +59,7 @@ std::string data_folder(const FaultWork& work, const Mount& mount) {
 Status prepare(FaultWork& work) {
   RETURN_IF_ERROR(check_params(work.part));
   ASSIGN_OR_RETURN(Mount mount, chosen_mount(work));
+  RETURN_IF_ERROR(check_can_unmount(work));
   if (by_debugfs(work.part) && !is_ext(mount))
     return unsupported_error(cat("inconsistency: debugfs damages ext4, and ", mount.target, " is ", mount.type),
                              "--param method=delete, or a lab with culprit lab up --format ext4");

@@ -12,7 +12,7 @@ namespace {
 Status mount_client(const Lab& lab, const LabNode& client) {
   std::string script = "set -e\n";
   for (const LabNode* server : lab.servers()) {
-    for (const auto& [disk, device] : attached_loops(lab.plan().name))
+    for (const auto& [disk, device] : attached_loops(lab))
       if (disk == server->disk)
         script += cat("mkdir -p /mnt/lab/", server->name, "\nmount -t ", lab.plan().format, " -o noatime /dev/", device,
                       " /mnt/lab/", server->name, "\n");

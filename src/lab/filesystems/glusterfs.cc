@@ -144,6 +144,7 @@ const LabFs lab_glusterfs = {
     .name = "glusterfs",
     .summary = "GlusterFS: disperse (each request on every server), distribute, replicate",
     .layouts = {"disperse", "distribute", "replicate"},
+    .fragile = {"distribute"},
     .tools = {{"glusterd", "glusterfs-server"}, {"gluster", "glusterfs-server"}, {"glusterfs", "glusterfs-client"}},
     .server_roles = {"io", "meta", "management"},
     .data_ports = {{kBrickPort, kLastPort}},

@@ -87,6 +87,7 @@ const LabFs lab_moosefs = {
     .name = "moosefs",
     .summary = "MooseFS: whole chunks on 1, 2 or 3 servers; its master is the node m1",
     .layouts = {"goal2", "goal1", "goal3"},
+    .fragile = {"goal1"},
     .tools = {{"mfsmaster", "moosefs-master"},
               {"mfschunkserver", "moosefs-chunkserver"},
               {"mfsmount", "moosefs-client"},

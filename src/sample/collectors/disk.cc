@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <map>
+#include <utility>
 
 #include "base/procfile.h"
 #include "base/text.h"
 #include "sample/block.h"
 #include "sample/collector.h"
+#include "sample/presence.h"
 
 namespace culprit {
 
@@ -35,10 +38,15 @@ constexpr int64_t kWrap = int64_t{1} << 32;
 struct Device {
   std::string name;
   bool wanted = false;
-  uint32_t key = 0;  // 0: it has had no activity yet
+  bool counted = false;  // nothing else has its rows: its end would be missed
+  uint32_t key = 0;      // 0: it has had no activity yet
   uint64_t requests = 0;
   std::array<int64_t, std::size(kTimes)> last{};  // as the kernel printed them
   std::array<int64_t, std::size(kTimes)> wraps{};
+  Presence presence;
+  std::string head;                // of a path of NVMe's multipathing: the device above it, where that one is named
+  std::vector<std::string> paths;  // of such a device
+  bool by_paths = false;           // it counts nothing: the sums of its paths stand for it
 };
 
 bool parse_fields(std::string_view line, Row& row) {
@@ -57,6 +65,16 @@ bool parse_fields(std::string_view line, Row& row) {
 
 bool is_idle(const Row& row) {
   return std::all_of(row.begin(), row.end(), [](int64_t value) { return value == 0 || value == kAbsent; });
+}
+
+void add_to(Row& sum, const Row& row) {
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == kAbsent) continue;
+    if (sum[i] == kAbsent)
+      sum[i] = row[i];
+    else if (__builtin_add_overflow(sum[i], row[i], &sum[i]))
+      sum[i] = kAbsent;
+  }
 }
 
 // A time that fell while the requests did not has wrapped; if both fell, the device was replaced.
@@ -90,6 +108,9 @@ class DiskCollector : public Collector {
     ASSIGN_OR_RETURN(std::string_view text, file_.read());
     sample.notes.insert(sample.notes.end(), notes_.begin(), notes_.end());
     notes_.clear();
+    ++tick_;
+    heads_.clear();
+    path_sums_.clear();
     std::string_view line;
     size_t position = 0;
     while (next_line(text, line)) {
@@ -98,7 +119,10 @@ class DiskCollector : public Collector {
       std::string_view name = next_word(line);
       if (!name.empty()) collect_device(sample, device_at(position++, name), line);
     }
+    for (auto& [device, row] : heads_) collect_head(sample, *device, row);
     say_what_is_special(sample);
+    for (Device& device : devices_)
+      if (device.counted) device.presence.say_changes(tick_, "disk", device.name, sample.notes);
     return Ok{};
   }
 
@@ -110,17 +134,57 @@ class DiskCollector : public Collector {
       if (device.name == name) return device;
     Device device;
     device.name = name;
-    device.wanted = wanted_.empty() ? is_whole_device(root_, name)
-                                    : std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+    device.wanted = wanted_.empty() ? is_whole_device(root_, name) : is_named(name);
+    if (!wanted_.empty()) know_paths(device);
     return devices_.emplace_back(std::move(device));
+  }
+
+  bool is_named(std::string_view name) const {
+    return std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+  }
+
+  // Without names all paths are recorded, and the device above them is one that is stacked.
+  void know_paths(Device& device) const {
+    std::string head = nvme_head(device.name);
+    if (!device.wanted && is_named(head)) device.head = head;
+    if (!device.wanted) return;
+    for (std::string& slave : describe_block(root_, device.name).slaves)
+      if (nvme_head(slave) == device.name) device.paths.push_back(std::move(slave));
   }
 
   void collect_device(Sample& sample, Device& device, std::string_view fields) {
     Row row;
-    if (!device.wanted || !parse_fields(fields, row)) return;
+    if ((!device.wanted && device.head.empty()) || !parse_fields(fields, row)) return;
+    device.presence.seen(tick_);
+    if (!device.head.empty()) {
+      unwrap_times(device, row);
+      auto [sum, is_new] = path_sums_.try_emplace(device.head);
+      if (is_new) sum->second.fill(kAbsent);
+      add_to(sum->second, row);
+    } else if (!device.paths.empty()) {
+      heads_.emplace_back(&device, row);  // its paths may stand below it in the file
+    } else {
+      add_row(sample, device, row);
+    }
+  }
+
+  // Older kernels count the requests of NVMe's multipathing at the paths only, newer ones at both.
+  void collect_head(Sample& sample, Device& device, Row& row) {
+    auto sum = path_sums_.find(device.name);
+    const bool paths_count = sum != path_sums_.end() && !is_idle(sum->second);
+    if (!device.by_paths && paths_count && is_idle(row)) {
+      device.by_paths = true;
+      sample.notes.push_back(cat("disk ", device.name, " counts nothing itself: the sums of its paths ",
+                                 join(device.paths, ", "), " are recorded for it"));
+    }
+    if (!device.by_paths) return add_row(sample, device, row);
+    if (sum != path_sums_.end()) add_row(sample, device, sum->second);
+  }
+
+  void add_row(Sample& sample, Device& device, Row& row) {
     if (device.key == 0 && wanted_.empty() && is_idle(row)) return;  // a named one is idle, not absent
     if (device.key == 0) announce(sample, device);
-    unwrap_times(device, row);
+    if (!device.by_paths) unwrap_times(device, row);
     sample.add(source_disk, device.key, row);
   }
 
@@ -130,6 +194,8 @@ class DiskCollector : public Collector {
     if (!block.dm_name.empty()) detail += cat(" dm=", block.dm_name);
     if (!block.slaves.empty()) detail += cat(" slaves=", join(block.slaves, ","));
     if (!block.slaves.empty()) stacked_.push_back(device.name);
+    device.counted = !wanted_.empty() || (block.slaves.empty() && block.kind != "loop");
+    if (std::erase(missing_, device.name) > 0) sample.notes.push_back(cat("disk ", device.name, " is there now"));
     device.key = keys_.add(sample, source_disk, device.name, detail);
   }
 
@@ -155,7 +221,9 @@ class DiskCollector : public Collector {
     for (const std::string& name : wanted_) {
       bool there =
           std::any_of(devices_.begin(), devices_.end(), [&](const Device& device) { return device.name == name; });
-      if (!there) sample.notes.push_back(cat("disk ", name, " is not on this node"));
+      if (there) continue;
+      sample.notes.push_back(cat("disk ", name, " is not on this node"));
+      missing_.push_back(name);
     }
   }
 
@@ -164,8 +232,12 @@ class DiskCollector : public Collector {
   ProcFile file_;
   std::vector<std::string> wanted_;  // empty: all whole devices
   std::deque<Device> devices_;
+  std::vector<std::pair<Device*, Row>> heads_;  // of this tick, with their own counters
+  std::map<std::string, Row> path_sums_;        // of this tick, by head
   std::vector<std::string> stacked_;
-  std::vector<std::string> notes_;  // for the next sample
+  std::vector<std::string> missing_;  // named, and not there at the start
+  std::vector<std::string> notes_;    // for the next sample
+  uint32_t tick_ = 0;
   bool said_stacked_ = false;
   bool said_missing_ = false;
 };

@@ -124,6 +124,78 @@ TEST(Disk, AppearsWithItsFirstActivityAndStays) {
   EXPECT_EQ(disk.tick().rows.size(), 1u) << "a known device that was reset is not a gap";
 }
 
+std::string counters(const std::string& name, int64_t reads) {
+  return cat("259 0 ", name, " ", reads, " 0 8 4 0 0 0 0 0 5 6 0 0 0 0 0 0\n");
+}
+
+// NVMe's own multipathing: nvme0n1 sends its requests to nvme0c0n1 and nvme0c1n1.
+void write_nvme(const TestTree& tree, int64_t head, int64_t first, int64_t second) {
+  for (const char* name : {"nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme0n2"})
+    tree.write(std::string("sys/block/") + name + "/size", "8\n");
+  const std::string idle = "259 0 nvme0n1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+  tree.write("proc/diskstats", cat(head > 0 ? counters("nvme0n1", head) : idle, counters("nvme0c0n1", first),
+                                   counters("nvme0c1n1", second), counters("nvme0n2", 9)));
+}
+
+TEST(Disk, NvmePathsAreBelowTheirHead) {
+  TestTree tree;
+  write_nvme(tree, 5, 2, 3);
+  Disk disk(env_of(tree.root()));
+  disk.tick();
+  EXPECT_THAT(disk.names(), ElementsAre("nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme0n2"));
+  EXPECT_EQ(disk.sample.keys[0].detail, "kind=plain slaves=nvme0c0n1,nvme0c1n1");  // so it is not summed
+  EXPECT_EQ(disk.sample.keys[1].detail, "kind=plain");
+  EXPECT_EQ(disk.sample.keys[3].detail, "kind=plain");
+  write_nvme(tree, 0, 2, 3);
+  Disk old_kernel(env_of(tree.root()));
+  old_kernel.tick();
+  EXPECT_THAT(old_kernel.names(), ElementsAre("nvme0c0n1", "nvme0c1n1", "nvme0n2"));
+}
+
+TEST(Disk, ANamedNvmeHeadThatCountsNothingGetsTheSumsOfItsPaths) {
+  TestTree tree;
+  write_nvme(tree, 0, 2, 3);
+  Disk disk(env_of(tree.root(), {"nvme0n1", "nvme0c1n1"}));
+  disk.tick();
+  EXPECT_THAT(disk.names(), ElementsAre("nvme0n1"));
+  ASSERT_EQ(disk.sample.rows.size(), 1u);
+  EXPECT_EQ(disk.value(0, disk_column::reads), 5);
+  EXPECT_EQ(disk.value(0, disk_column::read_ms), 8);
+  ASSERT_EQ(disk.sample.notes.size(), 2u);
+  EXPECT_THAT(disk.sample.notes[0], HasSubstr("nvme0n1 is stacked on nvme0c1n1"));
+  EXPECT_THAT(disk.sample.notes[1], HasSubstr("the sums of its paths nvme0c0n1, nvme0c1n1 are recorded"));
+  write_nvme(tree, 0, 4, 4);
+  disk.tick();
+  EXPECT_EQ(disk.value(0, disk_column::reads), 8);
+  EXPECT_THAT(disk.sample.notes, IsEmpty());
+}
+
+TEST(Disk, ANamedNvmeHeadThatCountsIsTakenAsItIs) {
+  TestTree tree;
+  write_nvme(tree, 5, 2, 4);
+  Disk disk(env_of(tree.root(), {"nvme0n1"}));
+  disk.tick();
+  EXPECT_EQ(disk.sample.rows.size(), 1u);
+  EXPECT_EQ(disk.value(0, disk_column::reads), 5);
+  EXPECT_THAT(disk.sample.notes, IsEmpty());
+}
+
+TEST(Disk, OnesThatVanishAndComeBackAreSaid) {
+  TestTree tree;
+  tree.write("sys/block/sda/size", "8\n");
+  tree.write("proc/diskstats", line(1, 1, 1));
+  Disk disk(env_of(tree.root()));
+  Disk named(env_of(tree.root(), {"sda", "sdb"}));
+  EXPECT_THAT(disk.tick().notes, IsEmpty());
+  EXPECT_THAT(named.tick().notes, ElementsAre("disk sdb is not on this node"));
+  tree.write("proc/diskstats", "8 16 sdb 1 0 8 0 0 0 0 0 0 0 0\n");
+  EXPECT_THAT(disk.tick().notes, ElementsAre("disk sda has vanished"));
+  EXPECT_THAT(disk.tick().notes, IsEmpty());
+  EXPECT_THAT(named.tick().notes, ElementsAre("disk sdb is there now", "disk sda has vanished"));
+  tree.write("proc/diskstats", line(1, 1, 1));
+  EXPECT_THAT(disk.tick().notes, ElementsAre("disk sda is back"));
+}
+
 TEST(Disk, ANamedOneIsThereFromTheStart) {
   Disk disk(env_of(fixture("old"), {"sr0"}));
   EXPECT_EQ(disk.tick().rows.size(), 1u) << "idle is not the same as no data";

@@ -59,6 +59,61 @@ TEST(Network, NamedOnesOnlyLoIncluded) {
   EXPECT_THAT(sample.notes, ElementsAre("interface eth7 is not on this node"));
 }
 
+struct Interfaces {
+  explicit Interfaces(std::vector<std::string> nics = {}) {
+    env.root = tree.root();
+    env.node.nics = std::move(nics);
+    tree.write("sys/class/net/eth0/device/vendor", "0x8086\n");
+    for (const char* name : {"veth1", "tap0"}) {
+      tree.write(std::string("sys/class/net/") + name + "/operstate", "up\n");
+      tree.write(std::string("sys/devices/virtual/net/") + name + "/operstate", "up\n");
+    }
+    collector = make_collector("network", env, keys);
+  }
+  Sample& tick(const std::vector<std::string>& names) {
+    std::string text = "Inter-|\n face |\n";
+    for (const std::string& name : names) text += name + ": 5 6 0 0 0 0 0 0 7 8 0 0 0 0 0 0\n";
+    tree.write("proc/net/dev", text);
+    sample.clear();
+    EXPECT_TRUE(collector->collect(sample));
+    return sample;
+  }
+
+  TestTree tree;
+  SampleEnv env;
+  KeyCounter keys;
+  std::unique_ptr<Collector> collector;
+  Sample sample;
+};
+
+TEST(Network, VirtualOnesAreMarkedAndSaidBesideThoseWithADevice) {
+  Interfaces interfaces;
+  Sample& sample = interfaces.tick({"eth0", "veth1", "tap0"});
+  EXPECT_THAT(keys_of(sample), ElementsAre("eth0", "veth1 kind=virtual", "tap0 kind=virtual"));
+  EXPECT_THAT(sample.notes, ElementsAre("virtual interfaces: veth1, tap0; only those with a device are summed, unless "
+                                        "cluster.toml names nics, so that nothing counts twice"));
+  EXPECT_THAT(interfaces.tick({"eth0", "veth1"}).notes, IsEmpty()) << "a container has ended";
+}
+
+TEST(Network, ALabNodeHasVirtualOnesOnly) {
+  Interfaces interfaces;
+  Sample& sample = interfaces.tick({"lo", "veth1"});
+  EXPECT_THAT(keys_of(sample), ElementsAre("veth1 kind=virtual"));
+  EXPECT_THAT(sample.notes, IsEmpty());
+}
+
+TEST(Network, OnesThatVanishAndComeBackAreSaid) {
+  Interfaces interfaces;
+  interfaces.tick({"eth0"});
+  EXPECT_THAT(interfaces.tick({"lo"}).notes, ElementsAre("interface eth0 has vanished"));
+  EXPECT_THAT(interfaces.tick({"lo"}).notes, IsEmpty());
+  EXPECT_THAT(interfaces.tick({"eth0"}).notes, ElementsAre("interface eth0 is back"));
+  Interfaces named({"tap0"});
+  EXPECT_THAT(named.tick({"eth0"}).notes, ElementsAre("interface tap0 is not on this node"));
+  EXPECT_THAT(named.tick({"eth0", "tap0"}).notes, ElementsAre("interface tap0 is there now"));
+  EXPECT_THAT(named.tick({"eth0"}).notes, ElementsAre("interface tap0 has vanished"));
+}
+
 TEST(Netstat, ColumnsAreFoundAgainWhenTheHeaderChanges) {
   TestTree tree("stacked");
   KeyCounter keys;

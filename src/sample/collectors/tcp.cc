@@ -153,10 +153,10 @@ class TcpCollector : public Collector {
   }
 
   // A data port at our end makes us the server only if somebody listens on it: GlusterFS' range overlaps the ephemeral
-  // ports.
+  // ports. And where somebody listens we are never the client, whatever port the other end came from.
   std::string_view side_of(const inet_diag_sockid& id, const std::unordered_set<int>& listening) const {
     int local = ntohs(id.idiag_sport);
-    if (is_data_port(local) && listening.contains(local)) return "server";
+    if (listening.contains(local)) return is_data_port(local) ? "server" : "other";
     return is_data_port(ntohs(id.idiag_dport)) ? "client" : "other";
   }
 

@@ -100,6 +100,24 @@ TEST(Tcp, BothEndsWithWhatTheSocketItselfSays) {
   EXPECT_EQ(tcp.sample.rows.size(), 2u);
 }
 
+int local_port(const Fd& fd) {
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  EXPECT_EQ(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  return ntohs(address.sin_port);
+}
+
+// Somebody connects to another service of this node, by chance from a port that the file system's data may have.
+TEST(Tcp, WhereSomebodyListensWeAreNotTheClient) {
+  Connection connection;
+  ASSERT_TRUE(connection.ok);
+  Tcp tcp(local_port(connection.client));
+  if (!tcp.tick()) GTEST_SKIP() << "no socket diagnosis here";
+  const NewKey* accepted = tcp.key_with(cat("inode=", inode_of(connection.server), " "));
+  ASSERT_NE(accepted, nullptr);
+  EXPECT_THAT(accepted->detail, HasSubstr("side=other"));
+}
+
 TEST(Tcp, AFlowKeepsItsKeyAndIsForgottenWhenItEnds) {
   Connection connection;
   ASSERT_TRUE(connection.ok);

@@ -38,6 +38,7 @@ extern const Workload workload_churn;
 const Workload workload_churn = {
     .name = "churn",
     .summary = "small files come and go, and errors are told, not fatal: for faults that break something",
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
 };

@@ -20,6 +20,7 @@ const Workload workload_gaps = {
     .name = "gaps",
     .summary = "control: bursts of writing, then of reading, with idle times",
     .control = true,
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
     .server_script = drop_server_caches,

@@ -20,6 +20,7 @@ const Workload workload_heal = {
     .name = "heal",
     .summary = "control: writes while a server that was away is being rebuilt",
     .control = true,
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
     .disturbed_by = "crash",

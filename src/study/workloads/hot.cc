@@ -30,6 +30,7 @@ const Workload workload_hot = {
     .name = "hot",
     .summary = "control: everybody wants a file of one server",
     .control = true,
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
     .check = check,

@@ -9,8 +9,7 @@ namespace {
 
 std::string script(const Stage& stage, size_t client, int64_t seconds) {
   return on_each_file(stage, client, [&](const std::string& file) {
-    return load_command(stage, client, file, stage.direct() ? "read,reread" : "drop,read,drop,reread", seconds,
-                        "--record 4MiB");
+    return load_command(stage, client, file, "read,reread", seconds, "--record 4MiB");
   });
 }
 
@@ -20,6 +19,7 @@ extern const Workload workload_iozoner;
 const Workload workload_iozoner = {
     .name = "iozoner",
     .summary = "IOzone's phases: read, reread",
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
     .server_script = drop_server_caches,

@@ -24,6 +24,7 @@ extern const Workload workload_iozonew;
 const Workload workload_iozonew = {
     .name = "iozonew",
     .summary = "IOzone's phases: write, fsync, rewrite",
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
 };

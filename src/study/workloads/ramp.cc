@@ -22,6 +22,7 @@ const Workload workload_ramp = {
     .name = "ramp",
     .summary = "control: the load rises and falls, first writing, then reading",
     .control = true,
+    .program = kNodeProgram,
     .prepare = make_stage_files,
     .script = script,
     .server_script = drop_server_caches,

@@ -1,0 +1,107 @@
+// hotdep09_hang where it could be misled: a hang that somebody ended, one that was there from the beginning, servers of
+// which nothing is known, harmless errors of one server beside the telling ones of another, helpers of daemons.
+#include <errno.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "analyse/detector.h"
+#include "analyse/test_calls.h"
+
+namespace culprit {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+Verdict judged(const CallData& data) {
+  const DetectorInfo& detector = *find_detector("hotdep09_hang").value();
+  return detector.diagnose_calls(data, nullptr, Parameters(detector.parameters)).value();
+}
+
+TEST(Hang, AKillThatEndsItDoesNotMakeItACrash) {
+  TestCluster cluster = without_s2();
+  cluster.server(2).event(CallKind::signal, SIGSTOP, 0, 20);
+  cluster.server(2).event(CallKind::exit, 1, SIGKILL, 55);
+  const int64_t last_ns = cluster.servers[1].calls[79].end_ns();
+  const Verdict verdict = judged(cluster.join());
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  const Accusation& s2 = verdict.culprits[0];
+  EXPECT_EQ(s2.server, "s2");
+  EXPECT_EQ(s2.cause, "hang");
+  EXPECT_EQ(s2.onset_from_ns, last_ns);
+  EXPECT_EQ(s2.known_ns, last_ns + 30 * kNsPerSecond);
+  EXPECT_EQ(s2.end_ns, 0);
+  EXPECT_THAT(s2.facts, Contains(HasSubstr("was killed by SIGKILL")));
+}
+
+TEST(Crash, ACallThatBeganLongBeforeDoesNotMakeItAHang) {
+  TestCluster cluster = without_s2();
+  cluster.server(2).event(CallKind::exit, 1, SIGKILL, 20);
+  cluster.client.call("write", kAppFd, 4096, 0, 10, -1);
+  const Verdict verdict = judged(cluster.join());
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].cause, "crash");
+  EXPECT_EQ(verdict.culprits[0].onset_from_ns, test_ns(20));
+  EXPECT_EQ(verdict.culprits[0].known_ns, test_ns(20));
+}
+
+TEST(Hang, WhatHangsFromTheBeginningIsNamed) {
+  TestCluster cluster = without_s2(0);
+  cluster.server(2).call("fsync", kStorageFd, 0, 0, 0.5, -1);
+  const Verdict verdict = judged(cluster.join());
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].server, "s2");
+  EXPECT_EQ(verdict.culprits[0].cause, "hang");
+  EXPECT_EQ(verdict.culprits[0].onset_from_ns, test_ns(0.5));
+}
+
+TEST(Hang, AServerWithoutACallIsNotHealthy) {
+  TestCluster cluster(4);
+  cluster.work(0, 60).server(2).calls.clear();
+  const Verdict verdict = judged(cluster.join());
+  EXPECT_EQ(verdict.answer, Answer::undecided);
+  EXPECT_THAT(verdict.reason, HasSubstr("no system call of s2 was seen: its daemons did not run, or hang"));
+}
+
+TEST(Hang, AServerOfWhichNobodyKnowsWhoServesIsNotHealthy) {
+  TestCluster cluster(4);
+  cluster.work(0, 60).server(3).fds.clear();
+  const Verdict verdict = judged(cluster.join());
+  EXPECT_EQ(verdict.answer, Answer::undecided);
+  EXPECT_THAT(verdict.reason, AllOf(HasSubstr("no process of s3"), HasSubstr("storage"), HasSubstr("data_ports")));
+}
+
+// Half of the servers said something, but only one of them refused.
+TEST(Crash, AClosedConnectionOfAnotherServerDoesNotAcquit) {
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  cluster.client.process = kFuseDaemon;
+  cluster.client.call("connect", kFirstServerSocket + 3, 0, -ECONNREFUSED, 30, 0.001);
+  cluster.client.call("read", kFirstServerSocket + 1, 100, 0, 31, 0.001);
+  cluster.client.call("write", kFirstServerSocket + 2, 100, -ENOTCONN, 32, 0.001);
+  std::vector<NodeCalls> nodes;
+  for (int i : {1, 2, 4}) nodes.push_back(cluster.server(i).reduce());
+  nodes.push_back(cluster.client.reduce());
+  const Verdict verdict = judged(join_nodes(std::move(nodes), test_nodes(4)));
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].server, "s3");
+  EXPECT_EQ(verdict.culprits[0].cause, "crash");
+}
+
+// A helper of a daemon has its descriptors for a moment; its end is nobody's.
+TEST(Crash, AHelperThatEndsIsNoDaemon) {
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  TestLog& s2 = cluster.server(2);
+  s2.process = 555;
+  s2.fd(kStorageFd, FdKind::file, FdClass::storage, "/brick/f");
+  s2.call("set_robust_list", 0, 0, 0, 30, 0.001);
+  s2.call("close", kStorageFd, 0, 0, 30.1, 0.001);
+  s2.event(CallKind::exit, 1, 0, 30.2);
+  EXPECT_EQ(judged(cluster.join()).answer, Answer::healthy);
+}
+
+}  // namespace
+}  // namespace culprit
