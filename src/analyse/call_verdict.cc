@@ -79,7 +79,7 @@ void note_gaps_in_data(const CallData& data, Verdict& verdict) {
   for (const NodeCalls& server : data.servers)
     if (server.unseen > 0)
       verdict.notes.push_back(cat("on ", server.name, " ", server.unseen,
-                                  " completions of AIO were taken in user space: no call tells how they ended"));
+                                  " completions of AIO or io_uring could not be seen: nothing tells how they ended"));
   for (const NodeCalls* node : nodes)
     if (node->cut) verdict.notes.push_back(cat("the log of ", node->name, " has no end: its capture was killed"));
   for (const std::string& name : data.unlogged)

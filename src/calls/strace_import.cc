@@ -136,7 +136,10 @@ struct StraceImporter::State {
   Status on_end(const StraceLine& line);
   Status on_superseded(const StraceLine& line);
 
-  Call begin(const StraceLine& line, CallKind kind, int number);
+  Call begin(const StraceLine& line, CallKind kind, int number) {
+    return begin(line, kind, number, threads.process_of(line.thread));
+  }
+  Call begin(const StraceLine& line, CallKind kind, int number, int32_t process);
   int number_or_note(const StraceLine& line);
   std::optional<Pending> take_pending(int32_t thread);
   Status abandon(int32_t thread);
@@ -178,14 +181,14 @@ Status StraceImporter::State::event(const StraceLine& line) {
   return on_call(line);
 }
 
-Call StraceImporter::State::begin(const StraceLine& line, CallKind kind, int number) {
+Call StraceImporter::State::begin(const StraceLine& line, CallKind kind, int number, int32_t process) {
   Call call;
   call.kind = kind;
   call.number = number;
   call.sequence = ++sequence;
   call.start_ns = line.t_ns;
   call.thread = line.thread;
-  call.process = threads.process_of(line.thread);
+  call.process = process;
   return call;
 }
 
@@ -386,8 +389,8 @@ Status StraceImporter::State::on_signal(const StraceLine& line) {
 
 Status StraceImporter::State::on_end(const StraceLine& line) {
   RETURN_IF_ERROR(abandon(line.thread));
-  Call call = begin(line, CallKind::exit, 0);
-  call.number = threads.ends(line.thread) ? 1 : 0;
+  const StraceThreads::End end = threads.ends(line.thread);
+  Call call = begin(line, CallKind::exit, end.last ? 1 : 0, end.process);
   call.result = line.status;
   return emit(call);
 }

@@ -174,6 +174,15 @@ TEST(StraceImport, ThreadsThatWereThereBeforeAreOneProcess) {
   EXPECT_THAT(got.report->notes, Contains("3 threads were there before and count as one process"));
 }
 
+TEST(StraceImport, AThreadThatOnlyEndsIsNotTheProcess) {
+  Imported got = read_text(timed({"9 +++ exited with 0 +++", "7 read(3</a>, \"x\", 10) = 1 <0.1>",
+                                  "8 read(3</a>, \"x\", 10) = 1 <0.1>", "8 +++ exited with 0 +++"}));
+  ASSERT_EQ(got.calls.size(), 4U);
+  EXPECT_EQ(got.calls[0].process, 9);
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(got.calls[i].process, 7) << i;
+  EXPECT_EQ(got.calls[3].number, 0) << "7 lives on";
+}
+
 TEST(StraceImport, ThreadsThatWereThereBeforeStayApartAtAClientAndBelowACommand) {
   std::vector<int32_t> processes;
   StraceSink sink;

@@ -81,11 +81,13 @@ void StraceThreads::clone_ends(int32_t parent, bool shares, int64_t child) {
   }
 }
 
-bool StraceThreads::ends(int32_t thread) {
+StraceThreads::End StraceThreads::ends(int32_t thread) {
+  // Of those that were there before, one that shows nothing but its end gives nobody its number: the others live on.
+  if (attached_ && before_ == 0 && cloning_.empty() && processes_.count(thread) == 0) return {thread, true};
   int32_t process = process_of(thread);
   processes_.erase(thread);
   if (!cloning_.empty() && ended_.size() < kMostEnded) ended_.insert(thread);
-  return lose_one(process);
+  return {process, lose_one(process)};
 }
 
 void StraceThreads::leaves(int32_t thread) {

@@ -19,7 +19,11 @@ class StraceThreads {
   void clone_begins(int32_t parent, bool shares);
   void clone_ends(int32_t parent, bool shares, int64_t child);  // not above 0: it failed
   void clone_is_lost(int32_t parent);                           // nobody will know what came of it
-  bool ends(int32_t thread);                      // true when it was the last of its process that is known
+  struct End {
+    int32_t process;
+    bool last;  // of its process, as far as its threads are known
+  };
+  End ends(int32_t thread);
   void leaves(int32_t thread);                    // it goes on under the number of another thread
   int64_t mistaken() const { return mistaken_; }  // threads whose first lines went to a wrong process
   int64_t before() const { return before_; }      // threads that were there before

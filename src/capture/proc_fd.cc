@@ -49,8 +49,9 @@ FdKind kind_of(std::string_view link, mode_t mode) {
   return FdKind::file;
 }
 
-uint32_t flags_of(pid_t thread, int fd) {
+uint32_t flags_of(pid_t thread, int fd, bool& starved) {
   Fd file(::open(cat("/proc/", thread, "/fdinfo/", fd).c_str(), O_RDONLY | O_CLOEXEC));
+  starved = starved || (!file.valid() && lacks_descriptors());
   if (!file.valid()) return 0;
   char text[256];  // "pos:\t0\nflags:\t0100002\n" comes first
   ssize_t n = ::read(file.get(), text, sizeof text);
@@ -184,6 +185,7 @@ std::string ProcFds::folder(int fd, pid_t thread) {
     auto record = look_up(fd, thread);
     return record && record->kind == FdKind::folder ? record->name : "";
   }
+  starved_ = false;
   if (fd != AT_FDCWD) return "";
   char path[kMostName];
   ssize_t n = ::readlink(cat("/proc/", thread, "/cwd").c_str(), path, sizeof path);
@@ -281,7 +283,7 @@ bool ProcFds::read_link(int fd, pid_t thread, std::string& link) {
 void ProcFds::fill_socket(FdRecord& record) {
   if (!handle_.valid()) handle_.reset(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
   Fd copy(handle_.valid() ? static_cast<int>(::syscall(SYS_pidfd_getfd, handle_.get(), record.fd, 0)) : -1);
-  starved_ = !copy.valid() && lacks_descriptors();
+  starved_ = starved_ || (!copy.valid() && lacks_descriptors());
   std::string number = std::move(record.name);
   record.name.clear();
   if (copy.valid())
@@ -305,7 +307,7 @@ std::optional<FdRecord> ProcFds::look_up(int fd, pid_t thread, std::optional<uin
   record.process = process_;
   record.fd = fd;
   record.kind = kind_of(record.name, info.stx_mode);
-  record.flags = flags ? *flags : flags_of(shown_by_, fd);
+  record.flags = flags ? *flags : flags_of(shown_by_, fd, starved_);
   if (record.kind == FdKind::socket) fill_socket(record);
   return record;
 }

@@ -197,6 +197,13 @@ Status check_can_unmount(const FaultWork& work) {
     return unsupported_error(cat("the clients of a lab without a file system mount ", mounts[0].source,
                                  ", too; the end of ", work.part.fault, " has to unmount it"),
                              "a lab with a file system: culprit lab up --fs glusterfs");
+  if (mounts.empty()) return Ok{};
+  ASSIGN_OR_RETURN(std::vector<Mount> all, read_mounts(work.proc));
+  for (const Mount& other : all)
+    if (other.target.starts_with(mounts[0].target + "/"))
+      return unsupported_error(cat(other.source, " is mounted at ", other.target, ", below ", mounts[0].target,
+                                   ", which the end of ", work.part.fault, " has to unmount"),
+                               "unmount it first");
   return Ok{};
 }
 
@@ -204,7 +211,26 @@ bool is_ext(const Mount& mount) {
   return mount.type == "ext4" || mount.type == "ext3" || mount.type == "ext2";
 }
 
+namespace {
+
+// When the file system's root was made, which tells two file systems apart whatever their devices are called; "" when
+// it does not say.
+std::string born(const std::string& target) {
+  struct statx info {};
+  if (::statx(AT_FDCWD, target.c_str(), 0, STATX_BTIME, &info) != 0 || !(info.stx_mask & STATX_BTIME)) return "";
+  return cat(info.stx_btime.tv_sec, ".", info.stx_btime.tv_nsec);
+}
+
+}  // namespace
+
+bool is_another_fs(const FaultWork& work, const Mount& mount) {
+  auto noted = work.notes.find("mount_born");
+  const std::string now = born(mount.target);
+  return noted != work.notes.end() && !now.empty() && now != noted->second;
+}
+
 void note_mount(FaultWork& work, const Mount& mount) {
+  if (std::string when = born(mount.target); !when.empty()) work.notes["mount_born"] = when;
   work.notes["mount"] = encode_words({mount.source, mount.target, mount.type, mount.options, mount.super_options});
 }
 

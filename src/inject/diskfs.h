@@ -37,7 +37,8 @@ Result<std::vector<Mount>> chosen_mounts(const FaultWork& work);
 Status check_can_unmount(const FaultWork& work);
 bool is_ext(const Mount& mount);
 
-// For the undo.
+// For the undo. After a reboot disks may have swapped their names: then another file system lies at the noted place.
+bool is_another_fs(const FaultWork& work, const Mount& mount);
 void note_mount(FaultWork& work, const Mount& mount);
 bool has_noted_mount(const FaultWork& work);
 Result<Mount> noted_mount(const FaultWork& work);

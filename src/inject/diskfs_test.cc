@@ -132,6 +132,27 @@ TEST(DiskfsTest, MountedTwiceCannotBeUnmounted) {
   }
 }
 
+TEST(DiskfsTest, WithAnotherOneBelowItCannotBeUnmounted) {
+  FakeNode node("ext4", "rw");
+  node.add_mount(node.target() + "-beside", "sdb1");
+  EXPECT_TRUE(check_can_unmount(node.work));
+  node.add_mount(node.target() + "/below", "sdb1");
+  Status refused = check_can_unmount(node.work);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("/dev/sdb1 is mounted at"), std::string::npos) << refused.error().what;
+}
+
+TEST(DiskfsTest, AnotherFileSystemAtTheSamePlaceIsNotTakenForIt) {
+  FakeNode node("ext4", "rw");
+  note_mount(node.work, *chosen_mount(node.work));
+  ASSERT_TRUE(make_hidden_folder(node.work));
+  EXPECT_TRUE(*hidden_folder_exists(node.work));
+  if (!node.work.notes.contains("mount_born")) GTEST_SKIP() << "this file system does not say when a folder was made";
+  node.work.notes["mount_born"] = "1.2";
+  EXPECT_FALSE(hidden_folder_exists(node.work)) << "not known, which is not \"no\"";
+  EXPECT_FALSE(remove_hidden_folder(node.work));
+}
+
 TEST(DiskfsTest, TheClientsOfALabWithoutAFileSystemHaveItMountedToo) {
   FakeNode node;
   node.work.part.fs = "directory";

@@ -180,7 +180,7 @@ Status Guard::begin() {
   RETURN_IF_ERROR(check_times(part));
   RETURN_IF_ERROR(check_node(*fault_, work_));
   RETURN_IF_ERROR(make_faults_folder());
-  if (fault_->leaves_files) RETURN_IF_ERROR(make_kept_faults_folder());
+  if (fault_->leaves_files && !check_only_) RETURN_IF_ERROR(make_kept_faults_folder());
   std::string holder = cat("process ", static_cast<int>(::getpid()), " with ", part.fault, ", id ", part.id);
   ASSIGN_OR_RETURN(NamedLock lock,
                    NamedLock::take(lock_path(part), holder, cat("another fault is at work on ", part.node), kLockWait));

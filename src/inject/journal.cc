@@ -135,6 +135,12 @@ std::vector<FoundJournal> find_journals(const std::string& folder,
   }
   std::sort(paths.begin(), paths.end());
   std::vector<FoundJournal> found;
+  if (error && error != std::errc::no_such_file_or_directory) {  // what is in it is not known, which is not "nothing"
+    FoundJournal unread;
+    unread.path = folder;
+    unread.problem = cat("cannot look into it: ", error.message());
+    found.push_back(std::move(unread));
+  }
   for (const std::string& path : paths) {
     FoundJournal journal = look_at(path);
     if (!wanted(journal)) continue;

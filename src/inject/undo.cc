@@ -125,7 +125,7 @@ std::vector<JournalReport> undo_all(const std::string& folder, const std::string
   std::vector<JournalReport> reports;
   remove_unborn(folder);
   for (FoundJournal& journal : journals_of(folder, node)) {
-    if (journal.orphaned()) {
+    if (journal.orphaned() || !journal.problem.empty()) {
       reports.push_back(undo_orphan(journal));
     } else if (scope == Scope::everything) {
       reports.push_back(end_guard(journal));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -110,6 +111,19 @@ TEST_F(UndoAllTest, OrphansOfTheNodeAreUndoneAndGone) {
   EXPECT_TRUE(undo_all(folder_, "s1", Scope::orphans).empty());
   EXPECT_EQ(undo_all(folder_, "", Scope::orphans).size(), 1u) << "without a name: all of this namespace";
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(UndoAllTest, AFolderThatCannotBeReadIsNotAnEmptyOne) {
+  const std::string no_folder = folder_ + "/file";
+  std::ofstream(no_folder) << "x";
+  for (const Scope scope : {Scope::orphans, Scope::everything}) {
+    auto reports = undo_all(no_folder, "s1", scope);
+    ASSERT_EQ(reports.size(), 1u);
+    EXPECT_EQ(reports[0].state, "unreadable");
+    EXPECT_THAT(reports[0].detail, testing::HasSubstr("cannot look into it"));
+  }
+  EXPECT_EQ(journal_status(no_folder, "s1").size(), 1u);
+  EXPECT_TRUE(undo_all(folder_ + "/none", "s1", Scope::everything).empty()) << "there was never a fault";
 }
 
 TEST_F(UndoAllTest, AnotherNamespacesJournalIsLeftUnlessThatIsGone) {

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,18 +130,13 @@ void set_back(const DeviceSettings& settings) {
 
 }  // namespace
 
-Status check_space(const Lab& lab) {
+Status check_room(const Lab& lab) {
   const LabPlan& plan = lab.plan();
-  std::filesystem::path folder = plan.images;
-  while (!path_exists(folder.string()) && folder.has_relative_path()) folder = folder.parent_path();
-  struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) return system_error(cat("cannot look at ", folder.string()), errno);
-  if (info.f_blocks == 0) return Ok{};  // a tmpfs without a limit of its own
-  int64_t left = static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
-  int64_t wanted = plan.disk_bytes * plan.servers;
-  if (wanted <= left) return Ok{};
+  const int64_t room = room_for_images(plan.images);
+  const int64_t wanted = plan.disk_bytes * plan.servers;
+  if (wanted <= room) return Ok{};
   return input_error(cat("full disks of ", format_bytes(plan.disk_bytes), " for ", plan.servers, " servers would take ",
-                         format_bytes(wanted), ", and ", folder.string(), " has ", format_bytes(left), " left"),
+                         format_bytes(wanted), ", and ", plan.images, " has room for ", format_bytes(room)),
                      "smaller ones with --disk-size, or a folder with more space with --images");
 }
 

@@ -17,7 +17,7 @@ using DiskDevices = std::vector<std::pair<std::string, std::string>>;     // vir
 using DeviceSettings = std::vector<std::pair<std::string, std::string>>;  // a file in /sys, what is to be in it
 
 // Whether all disks could be filled where the images lie.
-Status check_space(const Lab& lab);
+Status check_room(const Lab& lab);
 // A folder of our own for the images; an error when anything is there already.
 Status make_images_folder(const Lab& lab);
 // Formats the images, starts the daemon, attaches a loop device to each, mounts them at the servers' /mnt/disk, and

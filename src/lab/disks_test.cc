@@ -91,10 +91,10 @@ TEST_F(LabDisksTest, TheImagesHaveAFolderOfTheirOwn) {
 }
 
 TEST_F(LabDisksTest, DisksThatCannotBeFilledAreRefusedWithNumbers) {
-  EXPECT_TRUE(check_space(lab(1)));
-  Status refused = check_space(lab(32, int64_t{1} << 57));  // 4 EB: no disk has that
+  EXPECT_TRUE(check_room(lab(1)));
+  Status refused = check_room(lab(32, int64_t{1} << 57));  // 4 EB: no disk has that
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().what, HasSubstr(cat(folder_, " has ")));
+  EXPECT_THAT(refused.error().what, HasSubstr(cat(folder_, "/images has room for ")));
   EXPECT_THAT(refused.error().what, HasSubstr("for 32 servers would take"));
   EXPECT_THAT(refused.error().hint, HasSubstr("--disk-size"));
 }

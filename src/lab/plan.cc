@@ -1,9 +1,15 @@
 // The numbers of the presets and why: docs/lab.md.
 #include "lab/plan.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <limits>
 
+#include "base/fd.h"
+#include "base/procfile.h"
 #include "base/text.h"
 #include "lab/lab_fs.h"
 #include "vdisk/disk_model.h"
@@ -15,12 +21,29 @@ namespace {
 constexpr int kMostServers = 32;
 constexpr int kMostClients = 32;
 constexpr int64_t kDiskBytes = int64_t{2} << 30;
+constexpr int64_t kSmallDisk = int64_t{1} << 30;    // where there is no room for more; the workloads' files fit in
 constexpr int64_t kLeastDisk = int64_t{320} << 20;  // xfs takes no less than 300 MB
 constexpr int64_t kMostDisk = int64_t{1} << 40;     // sparse, but somebody has to hold the map
 constexpr int64_t kDiskRate = 15'000'000;  // bytes/s: a fifth of a Barracuda 7200.10, so that two cores keep up
 constexpr int64_t kAllDisks = 75'000'000;  // bytes/s of all disks together that two cores carry
 constexpr int64_t kMostLink = int64_t{40} * 1'000'000'000;  // bits/s
 constexpr int64_t kLeastLink = 1'000'000;
+constexpr double kMostMemory = 0.75;  // of what is available: in /dev/shm the images live in memory
+
+int64_t available_memory() {
+  auto text = read_file("/proc/meminfo");
+  std::string_view rest = text ? std::string_view(*text) : "";
+  for (std::string_view line; next_line(rest, line);) {
+    int64_t kilobytes = 0;
+    if (next_word(line) == "MemAvailable:" && next_number(line, kilobytes)) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+int64_t usual_disk_bytes(const LabPlan& plan) {
+  const int64_t each = room_for_images(plan.images) / std::max(1, plan.servers);
+  return std::clamp(each >> 20 << 20, kSmallDisk, kDiskBytes);
+}
 
 int64_t preset_disk_rate(int servers) {
   return std::min(kDiskRate, kAllDisks / servers);
@@ -83,7 +106,7 @@ Status complete_plan(LabPlan& plan) {
   RETURN_IF_ERROR(choose(plan.layout, cat("layout of ", fs->name), fs->layouts));
   RETURN_IF_ERROR(choose(plan.preset, "preset", {"calm", "wild"}));
   RETURN_IF_ERROR(choose(plan.format, "disk format", {"xfs", "ext4"}));
-  if (plan.disk_bytes == 0) plan.disk_bytes = kDiskBytes;
+  if (plan.disk_bytes == 0) plan.disk_bytes = usual_disk_bytes(plan);
   RETURN_IF_ERROR(check_counts(plan, *fs));
   int64_t rate = preset_disk_rate(plan.servers);
   if (plan.disk.empty()) plan.disk = rate == kDiskRate ? "barracuda7200" : cat("rate=", rate, ",seek=4ms");
@@ -92,6 +115,16 @@ Status complete_plan(LabPlan& plan) {
   if (plan.client_link == 0) plan.client_link = preset_client_link(plan);
   RETURN_IF_ERROR(check_link(plan.server_link, "--link"));
   return check_link(plan.client_link, "--client-link");
+}
+
+int64_t room_for_images(const std::string& folder) {
+  int64_t room = std::numeric_limits<int64_t>::max();
+  if (folder == LabPlan().images) room = static_cast<int64_t>(kMostMemory * static_cast<double>(available_memory()));
+  std::filesystem::path there = folder;
+  while (!path_exists(there.string()) && there.has_relative_path()) there = there.parent_path();
+  struct statvfs info {};
+  const bool limited = ::statvfs(there.c_str(), &info) == 0 && info.f_blocks > 0;  // a tmpfs may have no limit
+  return limited ? std::min(room, static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize)) : room;
 }
 
 std::vector<LabNode> plan_nodes(const LabPlan& plan) {

@@ -21,7 +21,7 @@ struct LabPlan {
   std::string preset = "calm";  // calm, wild
   std::string format = "xfs";   // of the servers' disks: xfs, ext4
   std::string disk;             // a model of culprit-disk; "" the preset's
-  int64_t disk_bytes = 0;       // 0: kDiskBytes
+  int64_t disk_bytes = 0;       // 0: 2 GiB, or what there is room for
   int64_t server_link = 0;      // bits per second each way; 0: the preset's
   int64_t client_link = 0;      // likewise; kUnshaped
   uint64_t seed = 1;
@@ -43,6 +43,8 @@ struct LabNode {
 
 // Fills in what was left open, and says what cannot be.
 Status complete_plan(LabPlan& plan);
+// Bytes that images in this folder may take: what is left there, and in memory not more than most of what is available.
+int64_t room_for_images(const std::string& folder);
 // Servers, clients, the file system's own nodes (for example m1, its master), x1.
 std::vector<LabNode> plan_nodes(const LabPlan& plan);
 // A lab's name becomes part of the names of disks and namespaces: a to z and 0 to 9, a letter first, at most 12.

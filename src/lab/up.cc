@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "base/fd.h"
-#include "base/procfile.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lab/disks.h"
@@ -27,7 +26,6 @@ constexpr LabTool kTools[] = {{"ip", "iproute2"},        {"tc", "iproute2"}, {"e
                               {"nsenter", "util-linux"}, {"mount", "mount"}, {"setsid", "util-linux"}};
 constexpr LabTool kXfs = {"mkfs.xfs", "xfsprogs"};
 constexpr LabTool kExt4 = {"mkfs.ext4", "e2fsprogs"};
-constexpr double kMostMemory = 0.75;  // of what is available: the images live in memory
 
 bool in_path(std::string_view program) {
   const char* path = std::getenv("PATH");
@@ -41,31 +39,14 @@ Status need(const LabTool& tool) {
   return system_error(cat("the lab needs the program ", tool.program), 0, cat("install the package ", tool.package));
 }
 
-int64_t available_memory() {
-  auto text = read_file("/proc/meminfo");
-  std::string_view rest = text ? std::string_view(*text) : "";
-  for (std::string_view line; next_line(rest, line);) {
-    int64_t kilobytes = 0;
-    if (next_word(line) == "MemAvailable:" && next_number(line, kilobytes)) return kilobytes * 1024;
-  }
-  return 0;
-}
-
-Status check_memory(const Lab& lab) {
-  const LabPlan& plan = lab.plan();
-  if (plan.images != "/dev/shm") return Ok{};
-  int64_t wanted = plan.disk_bytes * plan.servers;
-  auto most = static_cast<int64_t>(kMostMemory * static_cast<double>(available_memory()));
-  if (wanted <= most) return Ok{};
-  return input_error(cat("full disks of ", format_bytes(plan.disk_bytes), " for ", plan.servers,
-                         " servers would take more than the memory has (", format_bytes(most), ")"),
-                     "smaller ones with --disk-size, or a folder on a disk with --images");
-}
-
 Status check_free(const Lab& lab) {
   const std::string& name = lab.plan().name;
-  bool there = path_exists(lab.folder()) || path_exists(lab.images_folder()) || !find_keepers(name).empty() ||
-               !attached_loops(lab).empty();
+  bool images = path_exists(lab.images_folder());
+  bool there = path_exists(lab.folder()) || !find_keepers(name).empty() || !attached_loops(lab).empty() ||
+               (images && lab.plan().images == LabPlan().images);
+  if (images && !there)  // `lab down` does not know of them
+    return input_error(cat(lab.images_folder(), " is there already"),
+                       "left by a lab before a reboot? remove it, or give this lab another --name or --images");
   if (!there) return Ok{};
   return input_error(cat("there is a lab ", name, " already"),
                      cat("take it down with `culprit lab down --name ", name, "`, or give this one another --name"));
@@ -158,8 +139,7 @@ Status can_run_lab(const LabFs& fs, std::string_view format) {
 
 Status lab_up(const Lab& lab, const LabSay& say, const std::function<bool()>& stop) {
   RETURN_IF_ERROR(can_run_lab(*find_lab_fs(lab.plan().fs), lab.plan().format));
-  RETURN_IF_ERROR(check_memory(lab));
-  RETURN_IF_ERROR(check_space(lab));
+  RETURN_IF_ERROR(check_room(lab));
   RETURN_IF_ERROR(check_free(lab));
   RETURN_IF_ERROR(check_cluster_file(lab.plan().cluster_file));
   std::error_code failed;

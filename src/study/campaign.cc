@@ -79,6 +79,7 @@ class Campaign {
   std::set<std::string> kept_;
   std::map<RunSet, Pace> paces_;
   bool faults_checked_ = false;
+  bool fault_left_ = false;  // it could not be taken back: that is said, also when the campaign was to stop
   CampaignOutcome outcome_;
 };
 
@@ -217,10 +218,8 @@ Status Campaign::check_faults() {
     words.emplace_back("--dry-run");
     ASSIGN_OR_RETURN(const Output said, run_command(words, kDryRun));
     if (said.exit_code == 0) continue;
-    const std::vector<std::string_view> lines = split(trim(said.err), '\n');
-    return input_error(
-        cat("the plan's fault ", fault.label, " cannot be injected here: ", printable(lines.front(), 300)),
-        lines.size() > 1 ? printable(lines.back(), 300) : "");
+    const ErrorWords error = first_error(said.err);
+    return input_error(cat("the plan's fault ", fault.label, " cannot be injected here: ", error.what), error.hint);
   }
   faults_checked_ = true;
   return Ok{};
@@ -235,9 +234,9 @@ Status Campaign::set_up() {
   RETURN_IF_ERROR(open_stage());
   RETURN_IF_ERROR(stage_->check());
   if (plan_.on_site()) RETURN_IF_ERROR(write_file_atomically(mark(), "the clients' files are on the file system\n"));
-  RETURN_IF_ERROR(check_faults());
   options_.say("making the workloads' files");
-  return prepare_workloads();
+  RETURN_IF_ERROR(prepare_workloads());
+  return check_faults();  // last: a fault may need files to damage
 }
 
 Status Campaign::open_stage() {
@@ -330,7 +329,8 @@ Result<bool> Campaign::do_first(std::span<const Experiment> rest) {
     pace.took_ns += monotonic_now_ns() - begin;
     ++pace.attempts;
     report(attempt, left_ns(rest));
-    if (!result.fatal.what.empty()) return std::move(result.fatal);
+    fault_left_ = !result.fatal.what.empty();
+    if (fault_left_) return std::move(result.fatal);
     if (attempt.outcome == Outcome::kept) return true;
   }
   return false;
@@ -346,7 +346,7 @@ Status Campaign::run_all(const std::vector<Experiment>& experiments) {
     }
     Status ready = stage_ ? Status(Ok{}) : set_up();
     Result<bool> good = ready ? do_first(std::span(experiments).subspan(i)) : Result<bool>(std::move(ready).error());
-    if (!good && options_.stop()) {
+    if (!good && options_.stop() && !fault_left_) {
       outcome_.stopped = true;
       break;
     }

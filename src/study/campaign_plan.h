@@ -45,7 +45,7 @@ struct CampaignPlan {
   std::string site_cluster;              // cluster.toml of a site
   std::string mount = "/mnt/lab";        // where clients have the file system
   bool direct = true;                    // direct I/O; the preset wild has it buffered
-  bool owns_cluster = false;             // needed for faults behind ssh
+  bool owns_cluster = false;             // needed for faults on machines: behind ssh, and this one
   std::string from;                      // the node at the other end of a network hog; "": the only third party
 
   int64_t interval_ns = 100'000'000;

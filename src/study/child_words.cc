@@ -33,6 +33,18 @@ std::string first_and_last(std::string_view out, std::string_view err) {
   return join(lines, "\n");
 }
 
+ErrorWords first_error(std::string_view err) {
+  constexpr std::string_view kError = "culprit: ", kHint = "hint: ";
+  ErrorWords out;
+  for (std::string_view line : split(trim(err), '\n')) {
+    if (out.what.empty() && line.starts_with(kError)) out.what = printable(line.substr(kError.size()), kLongestLine);
+    if (!out.what.empty() && out.hint.empty() && line.starts_with(kHint))
+      out.hint = printable(line.substr(kHint.size()), kLongestLine);
+  }
+  if (out.what.empty()) out.what = printable(trim(err), kLongestLine);
+  return out;
+}
+
 bool only_faded(const std::string& json) {
   const nlohmann::json said = nlohmann::json::parse(json, nullptr, false);
   if (!said.is_object() || !said.contains("parts")) return false;

@@ -58,7 +58,7 @@ def working():
     found = []
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         words = read(path).replace("\0", " ")
-        if "culprit-campaign" in words and "/culprit campaign" not in words and " ssh " not in " " + words:
+        if "SECONDS_LEFT=" in words and "culprit-campaign" in words and " ssh " not in " " + words:
             found.append((path, words[:100]))
     return found
 
@@ -86,7 +86,7 @@ def main():
     for pid in campaign_pids(folder):
         os.kill(pid, signal.SIGKILL)
     running.wait(timeout=30)
-    wait_for(lambda: not working(), 10, "a workload goes on after the campaign was killed: %s" % working())
+    wait_for(lambda: not working(), 30, lambda: "a workload goes on after the campaign was killed: %s" % working())
     print("ok: killed with -9, and the workload behind ssh has ended")
 
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)

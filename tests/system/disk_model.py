@@ -3,8 +3,8 @@
 
     tests/system/disk_model.py BUILD [CHECK...]
 
-Speeds are judged by the kernel's own counters of the loop device. A check of speed that fails while the CPUs had no idle
-time says so and is tried once more, because then the machine was measured, not the model."""
+Speeds are judged by the kernel's own counters of the loop device. A wrong speed is measured again, because the machine may be
+shared: it counts when it is wrong each time, and proves nothing when the CPUs had no idle time."""
 import errno
 import hashlib
 import os
@@ -25,6 +25,8 @@ BLOCK = 64 * 1024
 SIZE = 256 << 20
 TOLERANCE = 0.05
 IDLE_ENOUGH = 0.05  # below this share of idle CPU a wrong speed proves nothing
+ATTEMPTS = 3
+WAKE_UPS = 4        # of a request at depth 1: the loop device, the daemon, its timer, fio
 
 
 class WrongSpeed(AssertionError):
@@ -80,15 +82,26 @@ def deep_queues_run_at_the_configured_speed(lab):
     remove(lab, "deep", loop)
 
 
+def lateness():
+    """How late this machine wakes a sleeper now, in seconds: what a disk of software cannot be better than."""
+    begun, pause, count = time.monotonic(), 0.004, 100
+    for _ in range(count):
+        time.sleep(pause)
+    return (time.monotonic() - begun) / count - pause
+
+
 def one_request_at_a_time_takes_its_service_time(lab):
     loop = fresh(lab, "single")
     for rw, block in (("read", BLOCK), ("randread", 4096), ("randwrite", 4096)):
+        late = lateness()
         seen = watch_fio(loop, rw, block, 1, 2)
+        late = max(late, lateness())
         service = service_time(rw, block)
-        line = "%s of %d at depth 1: await %.6f s, service time %.6f s" % (rw, block, seen.await_s, service)
+        line = "%s of %d at depth 1: await %.6f s, service time %.6f s; sleepers wake %.6f s late" % (
+            rw, block, seen.await_s, service, late)
         print("   ", line)
         at_least(line, seen.await_s, service * 0.99, seen.cpu_idle)
-        at_most(line, seen.await_s, service + 0.0003, seen.cpu_idle)
+        at_most(line, seen.await_s, service + WAKE_UPS * late, seen.cpu_idle)
     remove(lab, "single", loop)
 
 
@@ -101,7 +114,7 @@ def hidden_load_never_shows_in_the_device(lab):
     check(after.requests == before.requests and after.busy_ms == before.busy_ms, "hidden load alone shows in the device")
     check(seen["read_requests"] == counted["read_requests"], "hidden load is counted as the device's")
     hidden_s = (seen["hidden_busy_ns"] - counted["hidden_busy_ns"]) / 1e9
-    check(0.5 <= hidden_s <= 1.0, "hidden load took %.2f s of 1.5 s" % hidden_s)
+    near("hidden load alone, s of 1.5 s", hidden_s, 0.75, Between(before, after).cpu_idle, 0.34)
     for rw, depth, total in (("read", 4, 12_000_000), ("randread", 1, 1_500_000)):
         block = BLOCK if depth > 1 else 4096
         before, counted = Snap(loop), lab.counters("busy")
@@ -128,21 +141,23 @@ def device_bytes(lab, name):
     return counters["read_bytes"], counters["write_bytes"]
 
 
+def read_seconds(loop, offset):
+    begun = time.monotonic()
+    direct_read(loop, offset)
+    return time.monotonic() - begun
+
+
 def slowness_heals_itself(lab):
     loop = fresh(lab, "slow")
     direct_read(loop)
     lab.ask("slow slow factor=20 for=1s")
-    begun = time.monotonic()
-    direct_read(loop, 64 << 20)
-    slow_s = time.monotonic() - begun
+    slow_s = read_seconds(loop, 64 << 20)
     check(slow_s >= 20 * SEEK, "a slowed request took %.4f s" % slow_s)
     lab.ask("slow slow factor=20 for=1500ms")
     time.sleep(1.1)
     check(lab.ask("status slow")["active"] == "slow", "asking again did not prolong it")
     wait_for(lambda: lab.ask("status slow")["active"] == "", 5, "the deadline passed and it is still slow")
-    begun = time.monotonic()
-    direct_read(loop, 128 << 20)
-    check(time.monotonic() - begun < 10 * SEEK, "it is still slow after its deadline")
+    check(min(read_seconds(loop, offset << 20) for offset in (128, 32, 192)) < 10 * SEEK, "it is still slow after its deadline")
     remove(lab, "slow", loop)
 
 
@@ -324,15 +339,15 @@ def attempt(build, one):
 def judge(build, one):
     """False when the CPUs had no time for it: then nothing is said about the disk."""
     print("  ", one.__name__, flush=True)
-    for last in (False, True):
+    for left in reversed(range(ATTEMPTS)):
         try:
             attempt(build, one)
             return True
         except WrongSpeed as wrong:
-            if wrong.cpu_idle >= IDLE_ENOUGH:
-                raise
-            print("    %s; but the CPUs had only %.1f %% idle time" % (wrong, 100 * wrong.cpu_idle))
-            if last:
+            print("    wrong: %s; the CPUs had %.1f %% idle time" % (wrong, 100 * wrong.cpu_idle))
+            if not left:
+                if wrong.cpu_idle >= IDLE_ENOUGH:
+                    raise
                 return False
         time.sleep(5)
 

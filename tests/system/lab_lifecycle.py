@@ -95,7 +95,7 @@ def refusals(before):
             (["--fs", "glusterfs", "--servers", "2"], 2, "needs at least 3 servers"),
             (["--fs", "directory", "--name", "Lab/1"], 2, "cannot be named"),
             (["--fs", "directory", "--disk", "floppy"], 2, "floppy"),
-            (["--fs", "directory", "--disk-size", "900GB"], 1, "more than the memory has"),
+            (["--fs", "directory", "--disk-size", "900GB"], 1, "/dev/shm has room for"),
             (["--fs", "directory", "--link", "fast"], 2, "rate"),
         ]
         for words, code, text in cases:

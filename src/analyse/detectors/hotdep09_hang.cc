@@ -302,7 +302,7 @@ std::string aggregated_node(const CallData& data) {
 std::string why_undecided(const CallData& data, const std::vector<Trouble>& troubles) {
   if (const std::string hidden = why_not_healthy(data); !hidden.empty()) return hidden;
   for (const NodeCalls& server : data.servers)
-    if (!server.serves)
+    if (server.does_io && !server.serves)
       return cat("no process of ", server.name,
                  " was seen with storage or a client's socket, so nobody knows whose silence matters there: give its "
                  "storage or the cluster's data_ports in cluster.toml");

@@ -89,7 +89,7 @@ void CallFollower::tell(TracedProcess& process, FdRecord record, int64_t t_ns) {
 void CallFollower::learn(TracedThread& thread, int64_t fd, int64_t t_ns, std::optional<uint32_t> flags) {
   TracedProcess& process = *thread.process;
   auto record = process.proc.look_up(static_cast<int>(fd), thread.tid, flags);
-  if (process.proc.starved()) ++nameless_;
+  nameless_ += process.proc.starved();
   if (record)
     tell(process, std::move(*record), t_ns);
   else
@@ -137,6 +137,7 @@ void CallFollower::follow_fcntl(TracedThread& thread, int64_t now_ns) {
 void CallFollower::follow_connect(TracedThread& thread) {
   const Call& call = thread.call;
   auto record = thread.process->proc.look_up(as_fd(call.args[0]), thread.tid);
+  nameless_ += thread.process->proc.starved();
   if (!record || record->kind != FdKind::socket) return;
   int family = AF_UNSPEC;
   std::string peer = read_endpoint(thread.tid, call.args[1], call.args[2], family);
@@ -156,6 +157,7 @@ void CallFollower::tell_path(TracedThread& thread, const CallPlan& plan) {
   if (record.name.front() != '/') {
     int32_t folder = plan.folder < 0 ? AT_FDCWD : as_fd(call.args[static_cast<size_t>(plan.folder)]);
     record.name = path_in(thread.process->proc.folder(folder, thread.tid), std::move(record.name));
+    nameless_ += thread.process->proc.starved();
   }
   record.kind = FdKind::path;
   record.t_ns = call.start_ns;

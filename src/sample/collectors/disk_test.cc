@@ -194,6 +194,10 @@ TEST(Disk, OnesThatVanishAndComeBackAreSaid) {
   EXPECT_THAT(named.tick().notes, ElementsAre("disk sdb is there now", "disk sda has vanished"));
   tree.write("proc/diskstats", line(1, 1, 1));
   EXPECT_THAT(disk.tick().notes, ElementsAre("disk sda is back"));
+  tree.write("proc/diskstats", "8 16 sdb 1 0 8 0 0 0 0 0 0 0 0\n");
+  EXPECT_THAT(disk.tick().notes, ElementsAre("disk sda has vanished, time 2"));
+  tree.write("proc/diskstats", line(1, 1, 1));
+  EXPECT_THAT(disk.tick().notes, ElementsAre("disk sda is back, time 2"));
 }
 
 TEST(Disk, ANamedOneIsThereFromTheStart) {
