@@ -422,12 +422,21 @@ class Matrix {
     auto known = find_workload(workload);
     const bool disturbed = known && !(*known)->disturbed_by.empty();
     if (fault.name == "none" && set != RunSet::control && !disturbed) return it;
-    // Controls draw one, too, and whoever runs heal: the server that was away.
-    std::vector<std::string> order = servers_;
-    std::mt19937_64 random(seed_of(plan_.seed, cell));
-    shuffle(order, random);
-    it.victim = order[static_cast<size_t>(iteration - 1) % order.size()];
+    it.victim = victim(set, workload, fault, iteration);
     return it;
+  }
+
+  // Controls draw one, too, and whoever runs heal: the server that was away. A fault has its own order of the servers, and
+  // each workload begins one further on: few iterations of several workloads hit all servers alike, too.
+  std::string victim(RunSet set, const std::string& workload, const PlannedFault& fault, int iteration) const {
+    std::vector<std::string> order = servers_;
+    std::mt19937_64 random(seed_of(plan_.seed, cat(name_of(set), "-", fault.label)));
+    shuffle(order, random);
+    const auto& workloads = set == RunSet::train     ? plan_.train_workloads
+                            : set == RunSet::control ? plan_.control_workloads
+                                                     : plan_.score_workloads;
+    const auto turn = std::find(workloads.begin(), workloads.end(), workload) - workloads.begin() + iteration - 1;
+    return order[static_cast<size_t>(turn) % order.size()];
   }
 
   const CampaignPlan& plan_;

@@ -77,6 +77,21 @@ TEST(CampaignPlan, EveryServerIsAVictimOfEachCell) {
   for (const auto& [cell, servers] : victims) EXPECT_EQ(servers.size(), 5u) << cell;
 }
 
+TEST(CampaignPlan, FewIterationsOfSeveralWorkloadsHitAllServersAlike) {
+  CampaignPlan plan = plan_of(kSmall);
+  plan.score_workloads = {"ddr", "ddw", "iozoner", "iozonew", "postmark"};
+  plan.iterations = 2;
+  std::map<std::string, std::map<std::string, int>> victims;
+  for (const Experiment& it : plan_experiments(plan, kServers))
+    if (it.set == RunSet::score && it.fault != "none")
+      ++victims[it.id.substr(it.id.find('-', 6), it.id.rfind('-') - it.id.find('-', 6))][it.victim];
+  EXPECT_EQ(victims.size(), 2u);
+  for (const auto& [fault, counts] : victims) {
+    EXPECT_EQ(counts.size(), 5u) << fault;
+    for (const auto& [server, count] : counts) EXPECT_EQ(count, 2) << fault << " " << server;
+  }
+}
+
 TEST(CampaignPlan, TheSeedDecidesAndNothingElse) {
   CampaignPlan plan = plan_of(kSmall);
   auto words = [&] {
