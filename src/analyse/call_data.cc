@@ -14,8 +14,10 @@ namespace {
 
 constexpr std::string_view kTimeNames[] = {"dread", "dwrite", "nsread", "ncread"};
 constexpr double kNsPerMsReal = 1e6;
-constexpr int64_t kMostLost = int64_t{1} << 40;             // per CPU; sums of what a log claims must not overflow
-constexpr int64_t kLatestStart = int64_t{1} << 62;          // the year 2116; a log may claim anything
+constexpr size_t kMostEndNotes = 20;                // of captures about themselves: a screenful
+constexpr size_t kMostNamed = 3;                    // nodes with the same note; of more it is the capture's as a whole
+constexpr int64_t kMostLost = int64_t{1} << 40;     // per CPU; sums of what a log claims must not overflow
+constexpr int64_t kLatestStart = int64_t{1} << 62;  // the year 2116; a log may claim anything
 constexpr int64_t kFarAway = 1'000'000'000 * kNsPerSecond;  // 30 years: later than any run, and no sum overflows
 
 const Node* node_named(const std::vector<Node>& nodes, std::string_view name) {
@@ -105,6 +107,20 @@ Result<OpenLogs> open_logs(const RunReader& run, const std::vector<std::string>&
   return out;
 }
 
+// What the captures noted about themselves. In a run of their own the manifest has it, in a recording that they joined
+// only their logs do.
+void add_end_notes(const OpenLogs& logs, const std::vector<std::string>& known, std::vector<std::string>& out) {
+  std::map<std::string, std::vector<std::string>> nodes_of;
+  for (const CallLogReader& reader : logs.readers)
+    for (const std::string& note : reader.end() ? reader.end()->notes : std::vector<std::string>())
+      if (std::none_of(known.begin(), known.end(),
+                       [&](const std::string& k) { return k.find(note) != std::string::npos; }) &&
+          nodes_of.size() < kMostEndNotes)
+        nodes_of[printable(note, 300)].push_back(reader.header().node);
+  for (const auto& [note, nodes] : nodes_of)
+    out.push_back(nodes.size() > kMostNamed ? note : cat(join(nodes, ", "), ": ", note));
+}
+
 }  // namespace
 
 std::string_view name_of(CallTime time) {
@@ -125,6 +141,10 @@ const NodeCalls* CallData::server(std::string_view name) const {
   for (const NodeCalls& node : servers)
     if (node.name == name) return &node;
   return nullptr;
+}
+
+bool CallData::watched_applications() const {
+  return std::any_of(clients.begin(), clients.end(), [](const NodeCalls& client) { return client.applications; });
 }
 
 CallData join_nodes(std::vector<NodeCalls> logs, const std::vector<Node>& nodes) {
@@ -175,6 +195,7 @@ Result<CallData> load_call_data(const RunReader& run, const CallOptions& options
   out.origin = run.manifest().origin;
   out.partial = run.partial();
   out.notes.insert(out.notes.begin(), logs.notes.begin(), logs.notes.end());
+  add_end_notes(logs, run.manifest().notes, out.notes);
   return out;
 }
 

@@ -126,7 +126,7 @@ struct NodeCalls {
   int64_t end_ns = 0;
   int64_t calls = 0;
   std::vector<int64_t> lost;  // per CPU
-  int64_t unseen = 0;         // AIO requests whose completion was reaped in user space
+  int64_t unseen = 0;         // completions of AIO and io_uring that nobody could record
   std::vector<std::string> notes;
   // Of a server its failed calls, of a client those of applications on files.
   std::map<ErrorKey, ErrorCount> errors;
@@ -140,6 +140,7 @@ struct NodeCalls {
   std::vector<CallGap> gaps;        // the notable ones of processes that serve
 
   // Clients.
+  bool applications = false;  // somebody else than the mount's daemon was watched
   std::vector<AppCall> failed;
   std::vector<AppCall> slow;  // the notable ones and those that never returned
   std::vector<ClientLink> links;
@@ -161,6 +162,7 @@ struct CallData {
   std::vector<std::string> notes;
 
   const NodeCalls* server(std::string_view name) const;
+  bool watched_applications() const;  // at any client
   size_t server_count() const { return servers.size() + unlogged.size(); }
 };
 

@@ -114,6 +114,40 @@ TEST(Sums, GiveDiskTimesAndErrors) {
   EXPECT_EQ(node.errors.at(key).moments.at(0).first_ns, test_ns(2));
 }
 
+TEST(Sums, HaveSignalsAndEndsBesideThem) {
+  TestLog log = test_log("s1", 3, 10);
+  log.header.sums = true;
+  log.event(CallKind::signal, SIGKILL, 0, 5);
+  log.event(CallKind::exit, 1, SIGKILL, 5);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.ends.size(), 1u);
+  EXPECT_EQ(node.ends[0].status, SIGKILL);
+  EXPECT_EQ(node.signals.size(), 1u);
+}
+
+TEST(Applications, AreWhoeverIsNotTheMountsDaemon) {
+  TestLog log = test_log("c1", 3, 10);
+  log.process = kFuseDaemon;
+  log.call("read", 3, 100, 100, 1, 0.1);
+  log.call("write", kFirstServerSocket + 1, 100, 100, 1, 0.1);
+  EXPECT_FALSE(log.reduce().applications);
+  log.process = kApp;
+  log.call("write", kAppFd, 100, 100, 1, 0.1);
+  EXPECT_TRUE(log.reduce().applications);
+}
+
+TEST(Applications, ASlowOpenHasTheNameOfWhatItOpened) {
+  TestLog log = test_log("c1", 3, 60);
+  log.process = kApp;
+  log.call("openat", -100, 0, 9, 1, 20);
+  log.fd(9, FdKind::file, FdClass::other, "/mnt/slow").t_ns = test_ns(21);
+  log.call("openat", -100, 0, 10, 25, 20);
+  log.fd(10, FdKind::file, FdClass::other, "/usr/lib/x").t_ns = test_ns(45);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.slow.size(), 1u) << "the machine's own files are nobody's mount";
+  EXPECT_EQ(node.slow[0].name, "/mnt/slow");
+}
+
 TEST(Errors, AreCountedByCallAndErrnoWithTheirPaths) {
   TestLog log = test_log("s1", 3, 200);
   for (int i = 0; i < 100; ++i) log.fails("openat", "/brick/file" + std::to_string(i), EMFILE, 1 + i);

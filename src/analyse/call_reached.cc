@@ -67,19 +67,20 @@ ClientTrace as_trace(const AppCall& call, Reached reached, const NodeCalls& clie
 ClientTrace same_file(const ErrorCount& error, const NodeCalls& client, const ExpectedErrors& expected,
                       const ReachOptions& options) {
   const std::set<std::string> files = files_of(error);
-  ClientTrace stalled;
+  ClientTrace stalled, near_by;
   for (const std::vector<AppCall>* list : {&client.failed, &client.slow})
     for (const AppCall& call : *list) {
       if (!near(error, call.start_ns, call.end_ns, options.window_ns)) continue;
       const bool same = files.count(file_of(call.name)) > 0;
       if (same && means_failure(call, expected)) return as_trace(call, Reached::other_errno, client);
-      // A path call that never returned has no name in the log.
-      const bool unnamed = call.name.empty() && !call.finished;
+      if (near_by.reached == Reached::nobody && means_failure(call, expected))
+        near_by = as_trace(call, Reached::near_in_time, client);
+      const bool unnamed = call.name.empty();  // a path call that did not fail, or never returned
       const bool stall = call.end_ns - call.start_ns >= options.stall_ns;
       if ((same || unnamed) && stall && stalled.reached == Reached::nobody)
         stalled = as_trace(call, Reached::stalled, client);
     }
-  return stalled;
+  return stalled.reached == Reached::nobody ? near_by : stalled;
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ std::string trace_text(const ClientTrace& trace) {
       cat(trace.client, "'s ", trace.call, trace.name.empty() ? "" : cat(" on ", printable(trace.name, 200)));
   if (trace.reached == Reached::stalled) return cat(what, " took ", seconds_text(trace.lasted_ns), " meanwhile");
   return cat(what, " got ", errno_name(trace.error), trace.reached == Reached::same_errno ? ", too," : "", " at ",
-             format_time(trace.t_ns));
+             format_time(trace.t_ns), trace.reached == Reached::near_in_time ? ", whatever the file" : "");
 }
 
 }  // namespace culprit

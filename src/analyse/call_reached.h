@@ -1,5 +1,6 @@
 // Did an error of a server reach an application? The same errno near it is the paper's rule. Past it: another errno, or
-// a call that did not return, on a file of the same name.
+// a call that did not return, on a file of the same name; and, because many file systems give their pieces names of
+// their own, another errno that nobody expects near it, on whatever file.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace culprit {
 
-enum class Reached { nobody, stalled, other_errno, same_errno };  // the later the surer
+enum class Reached { nobody, near_in_time, stalled, other_errno, same_errno };  // the later the surer
 
 struct ClientTrace {
   Reached reached = Reached::nobody;

@@ -340,6 +340,7 @@ bool may_be_mounted(const FdRecord* target, const std::string& name) {
 }
 
 void Reducer::on_application(const Call& call, const FdRecord* target) {
+  out_.applications = true;
   const bool by_path = call.kind == CallKind::call && path_argument(call.number) >= 0 && !is_exec(call);
   const bool on_file =
       target && target->fd_class == FdClass::other && (target->kind == FdKind::file || target->kind == FdKind::folder);
@@ -363,6 +364,7 @@ bool Reducer::in_start_up(const Call& call) const {
 
 std::string Reducer::name_of_target(const Call& call, const FdRecord* target) const {
   if (const FdRecord* path = fds_.failed_path(call.sequence)) return path->name;
+  if (const int32_t fd = made_fd(call); fd >= 0) target = fds_.find(call.process, fd, call.end_ns());
   if (!target) return "";
   return target->name.empty() ? target->peer : target->name;
 }
@@ -456,13 +458,16 @@ Result<NodeCalls> reduce_log(CallLogReader& log, const ReduceOptions& options) {
     reducer.add(each);
     return true;
   };
+  std::vector<std::string> notes;  // of each reading; some are in both
   if (log.header().sums) {
     RETURN_IF_ERROR(log.each_sum([&](const CallSum& sum) { return take(sum); }));
-  } else {
-    RETURN_IF_ERROR(log.each_call([&](const Call& call) { return take(call); }));
+    notes = log.notes();
   }
+  RETURN_IF_ERROR(log.each_call([&](const Call& call) { return take(call); }));  // with sums: signals and ends
+  for (const std::string& note : log.notes())
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   NodeCalls out = reducer.finish(log.end());
-  out.notes = log.notes();
+  out.notes = std::move(notes);
   return out;
 }
 

@@ -76,10 +76,6 @@ void note_gaps_in_data(const CallData& data, Verdict& verdict) {
                                   " events: what they were is unknown"));
     if (node->all_lost() > 0 && shared) break;
   }
-  for (const NodeCalls& server : data.servers)
-    if (server.unseen > 0)
-      verdict.notes.push_back(cat("on ", server.name, " ", server.unseen,
-                                  " completions of AIO or io_uring could not be seen: nothing tells how they ended"));
   for (const NodeCalls* node : nodes)
     if (node->cut) verdict.notes.push_back(cat("the log of ", node->name, " has no end: its capture was killed"));
   for (const std::string& name : data.unlogged)
@@ -95,6 +91,10 @@ std::string why_not_healthy(const CallData& data) {
     if (server.wanted != "all" && server.wanted != "io")
       return cat("of ", server.name, " only the calls ", printable(server.wanted),
                  " were captured: others may have failed");
+  for (const NodeCalls& server : data.servers)
+    if (static_cast<double>(server.unseen) > kMostLostShare * static_cast<double>(server.calls))
+      return cat("on ", server.name, " ", server.unseen,
+                 " completions of AIO or io_uring could not be seen, and what they hid could be what is asked for");
   if (largest_lost_share(data) > kMostLostShare)
     return "the capture lost more than 1 % of the events, and what it lost could be what is asked for";
   return "";

@@ -13,6 +13,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 const DetectorInfo& detector(const char* name) {
   return *find_detector(name).value();
@@ -163,9 +164,67 @@ TEST(Errors, AnotherErrnoOnTheSameFileIsTheServersErrorInDisguise) {
   const Verdict verdict = judged("hotdep09_errors", cluster.join(), &profile);
   EXPECT_EQ(verdict.culprits.at(0).cause, "propagated-error");
   EXPECT_THAT(verdict.culprits[0].facts.at(0), HasSubstr("got EIO at"));
+}
+
+// Chunks and handles are not called as applications call their files.
+TEST(Errors, AnotherErrnoOnAnotherFileIsWhenItIsNearAndUnexpected) {
+  const Profile profile = expected();
   TestCluster elsewhere = failing(EROFS);
   elsewhere.client.fails("unlink", "/mnt/dir/other", EIO, 22);
-  EXPECT_EQ(judged("hotdep09_errors", elsewhere.join(), &profile).culprits.at(0).cause, "silent-error");
+  const Verdict verdict = judged("hotdep09_errors", elsewhere.join(), &profile);
+  EXPECT_EQ(verdict.culprits.at(0).cause, "propagated-error");
+  EXPECT_THAT(verdict.culprits[0].facts.at(0), HasSubstr("got EIO at"));
+  EXPECT_THAT(verdict.culprits[0].facts.at(0), HasSubstr("whatever the file"));
+  TestCluster late = failing(EROFS);
+  late.client.fails("unlink", "/mnt/dir/other", EIO, 44);
+  EXPECT_EQ(judged("hotdep09_errors", late.join(), &profile).culprits.at(0).cause, "silent-error");
+  TestCluster answer = failing(EROFS);
+  answer.client.fails("unlink", "/mnt/dir/other", ENOENT, 22);
+  EXPECT_EQ(judged("hotdep09_errors", answer.join(), &profile).culprits.at(0).cause, "silent-error");
+}
+
+TEST(Errors, ProgramsGetCallErrnoCountAndPaths) {
+  const Profile profile = expected();
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  for (int i = 0; i < 9; ++i) cluster.server(2).fails("openat", "/brick/f" + std::to_string(i % 5), EMFILE, 20 + i);
+  const Accusation s2 = judged("hotdep09_errors", cluster.join(), &profile).culprits.at(0);
+  ASSERT_EQ(s2.failed_calls.size(), 1u);
+  EXPECT_EQ(s2.failed_calls[0].call, "openat");
+  EXPECT_EQ(s2.failed_calls[0].error, "EMFILE");
+  EXPECT_EQ(s2.failed_calls[0].count, 9u);
+  EXPECT_EQ(s2.failed_calls[0].paths.size(), 5u);
+  EXPECT_THAT(s2.facts.at(0), HasSubstr("/brick/f0, /brick/f1, /brick/f2 and at least 2 more"));
+}
+
+TEST(Errors, WithoutApplicationsNobodyKnowsWhetherOneWasTold) {
+  const Profile profile = expected();
+  TestCluster cluster = failing(EROFS);
+  std::erase_if(cluster.client.calls, [](const Call& call) { return call.process == kApp; });
+  const Verdict verdict = judged("hotdep09_errors", cluster.join(), &profile);
+  EXPECT_THAT(verdict.culprits.at(0).facts.at(0), HasSubstr("nobody knows whether one was told"));
+  EXPECT_THAT(verdict.culprits[0].facts.at(0), Not(HasSubstr("data may be lost")));
+  ASSERT_EQ(verdict.not_judged.size(), 1u);
+}
+
+TEST(Errors, ACrashInSumsIsNotHealthy) {
+  const Profile profile = expected();
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  for (TestLog& log : cluster.servers) log.header.sums = true;
+  EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::healthy);
+  cluster.server(2).event(CallKind::exit, 1, SIGKILL, 30);
+  EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::undecided);
+}
+
+TEST(Errors, CompletionsThatNobodySawAreNotHealthy) {
+  const Profile profile = expected();
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  cluster.server(3).end->unseen = 1;
+  EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::healthy);
+  cluster.server(3).end->unseen = 100;
+  EXPECT_THAT(judged("hotdep09_errors", cluster.join(), &profile).reason, HasSubstr("100 completions of AIO"));
 }
 
 TEST(Errors, AStallOnTheSameFileIs) {

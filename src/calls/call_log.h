@@ -16,6 +16,8 @@
 
 namespace culprit {
 
+class PathHasher;
+
 constexpr int kCallLogVersion = 1;
 
 // The first block of both files, as JSON.
@@ -96,6 +98,9 @@ class CallLogReader {
   Status each_call(const std::function<bool(const Call&)>& fn);
   Status each_sum(const std::function<bool(const CallSum&)>& fn);
   int64_t bytes() const;  // of both files
+  // For sharing: from now on names of files are hashed, and what was captured is not told (a command's words may be
+  // paths).
+  void hash_paths(const PathHasher& hasher);
 
  private:
   struct State;

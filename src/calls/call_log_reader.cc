@@ -8,6 +8,7 @@
 #include "calls/call_log.h"
 #include "calls/log_json.h"
 #include "calls/log_scan.h"
+#include "calls/path_hash.h"
 #include "calls/record_columns.h"
 
 namespace culprit {
@@ -239,6 +240,12 @@ const std::vector<std::string>& CallLogReader::notes() const {
 }
 int64_t CallLogReader::bytes() const {
   return state_->bytes;
+}
+
+void CallLogReader::hash_paths(const PathHasher& hasher) {
+  for (FdRecord& record : state_->fds) record = hasher.hash(std::move(record));
+  state_->header.hashed = true;
+  state_->header.what.clear();
 }
 
 Status CallLogReader::each_call(const std::function<bool(const Call&)>& fn) {

@@ -29,7 +29,15 @@ struct CaptureNode {
   std::vector<std::string> newcomers;  // as in /proc/PID/comm
   bool all_newcomers = false;          // every process that execs there
   uint64_t network_namespace = 0;      // inode of /proc/PID/ns/net; 0: no newcomers
+  std::string cgroup;                  // who comes into this group is captured, too; found by looking once a second
+
+  bool expects_newcomers() const {
+    return !cgroup.empty() || (network_namespace != 0 && (all_newcomers || !newcomers.empty()));
+  }
 };
+
+inline constexpr std::string_view kLookedForNote =
+    "new processes were looked for once a second; what they did before they were found is not in the log";
 
 struct CaptureOptions {
   std::vector<CaptureNode> nodes;
@@ -52,7 +60,7 @@ class CaptureSink {
 
 struct CaptureReport {
   std::vector<int64_t> lost;       // events, per CPU
-  std::vector<int64_t> unseen;     // AIO completions reaped in user space, per node
+  std::vector<int64_t> unseen;     // completions of AIO and io_uring, per node
   std::vector<std::string> notes;  // what the user should know
   int command_status = -1;         // of the command, as wait(2) has it; -1: none, or it still runs
 };

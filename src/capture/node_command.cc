@@ -74,6 +74,13 @@ bool take_peer(CaptureOrders& orders, std::string_view value) {
   return true;
 }
 
+bool take_pid(CaptureOrders& orders, std::string_view value) {
+  auto number = parse_int(value);
+  if (!number || *number < 1 || *number > INT32_MAX) return false;
+  orders.node.pids.push_back(static_cast<pid_t>(*number));
+  return true;
+}
+
 bool take_buffer(CaptureOrders& orders, std::string_view value) {
   auto number = parse_int(value);
   if (!number || *number < 1 || *number > kMostBuffer) return false;
@@ -112,6 +119,8 @@ constexpr Order kOrders[] = {
     {"node", [](CaptureOrders& o, std::string_view v) { return take_text(o.node.name, v); }},
     {"server", [](CaptureOrders& o, std::string_view v) { return take_switch(o.node.around.server, v); }},
     {"daemon", [](CaptureOrders& o, std::string_view v) { return add_text(o.node.daemons, v); }},
+    {"pid", take_pid},
+    {"cgroup", [](CaptureOrders& o, std::string_view v) { return take_text(o.node.cgroup, v); }},
     {"storage", [](CaptureOrders& o, std::string_view v) { return add_text(o.node.around.storage, v); }},
     {"storage_option", [](CaptureOrders& o, std::string_view v) { return take_text(o.node.storage_option, v); }},
     {"ports", take_ports},
@@ -295,6 +304,8 @@ std::string format_orders(const CaptureOrders& orders) {
   const Surroundings& around = orders.node.around;
   std::string out = cat("node ", orders.node.name, "\nserver ", around.server ? 1 : 0, "\n");
   for (const std::string& daemon : orders.node.daemons) out += cat("daemon ", daemon, "\n");
+  for (pid_t pid : orders.node.pids) out += cat("pid ", pid, "\n");
+  if (!orders.node.cgroup.empty()) out += cat("cgroup ", orders.node.cgroup, "\n");
   for (const std::string& folder : around.storage) out += cat("storage ", folder, "\n");
   if (!orders.node.storage_option.empty()) out += cat("storage_option ", orders.node.storage_option, "\n");
   for (const PortRange& range : around.data_ports) out += cat("ports ", range.first, " ", range.last, "\n");

@@ -19,6 +19,8 @@ CaptureOrders full_orders() {
   orders.node.around.peers = {{"c1", "10.0.0.7", NodeKind::client}, {"x1", "fe80::1", NodeKind::other}};
   orders.node.daemons = {"glusterfsd", "a b"};
   orders.node.storage_option = "--brick-name";
+  orders.node.pids = {7, 4711};
+  orders.node.cgroup = "system.slice/a b";
   orders.backend = "ptrace";
   orders.calls = "io";
   orders.sums = true;
@@ -46,6 +48,8 @@ TEST(CaptureOrders, ArriveAsTheyWereGiven) {
   EXPECT_EQ(read.node.around.storage, given.node.around.storage);
   EXPECT_EQ(read.node.around.peers, given.node.around.peers);
   EXPECT_EQ(read.node.daemons, given.node.daemons);
+  EXPECT_EQ(read.node.pids, given.node.pids);
+  EXPECT_EQ(read.node.cgroup, given.node.cgroup);
   EXPECT_EQ(read.hash_key, given.hash_key);
   EXPECT_TRUE(read.sums);
   EXPECT_FALSE(read.node.around.server);
@@ -56,8 +60,9 @@ TEST(CaptureOrders, WhatANewerVersionOrdersIsSkipped) {
 }
 
 TEST(CaptureOrders, NonsenseIsRefused) {
-  for (const char* line : {"ports 0 7", "ports 9 7", "ports 1 70000", "ports x", "peer server", "peer boss 1.2.3.4 a",
-                           "buffer -1", "buffer 99999999999999", "buffer", "key 0", "key zz", "sums yes", "daemon"}) {
+  for (const char* line :
+       {"ports 0 7", "ports 9 7", "ports 1 70000", "ports x", "peer server", "peer boss 1.2.3.4 a", "buffer -1",
+        "buffer 99999999999999", "buffer", "key 0", "key zz", "sums yes", "daemon", "pid 0", "pid x"}) {
     OrdersReader reader;
     auto taken = reader.take(line);
     ASSERT_FALSE(taken) << line;

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "capture/processes.h"
+#include "capture/ptrace/task_status.h"
 #include "capture/storage_device.h"
 
 namespace culprit {
@@ -73,10 +74,35 @@ void find_storage(const std::vector<ProcessId>& processes, std::string_view opti
   }
 }
 
+Result<std::vector<ProcessId>> asked_processes(const NodeOrder& order) {
+  std::vector<ProcessId> found;
+  if (!order.cgroup.empty()) {
+    ASSIGN_OR_RETURN(found, processes_of_cgroup(order.cgroup));
+    std::erase_if(found, [](const ProcessId& process) { return process.pid == ::getpid(); });
+    if (found.empty())
+      return input_error(cat("no process is in the cgroup ", printable(order.cgroup)), "is its path right?");
+  }
+  for (pid_t pid : order.pids) {
+    if (pid == ::getpid()) return usage_error("culprit cannot capture itself");
+    auto status = task_status(pid);  // a thread's number has a folder in /proc, too
+    if (status && status->process != pid)
+      return usage_error(cat(pid, " is a thread of process ", status->process), cat("use --pid ", status->process));
+    ASSIGN_OR_RETURN(ProcessId process, identify_process(pid));
+    found.push_back(process);
+  }
+  return found;
+}
+
 Result<CaptureNode> find_target(const NodeOrder& order, pid_t root) {
   CaptureNode node;
   node.name = order.name;
   node.around = order.around;
+  if (order.names_processes()) {
+    node.cgroup = order.cgroup;
+    ASSIGN_OR_RETURN(node.processes, asked_processes(order));
+    find_storage(node.processes, order.storage_option, root, node.around);
+    return node;
+  }
   node.network_namespace = network_namespace_of(root);
   if (node.network_namespace == 0)
     return system_error(cat("cannot see the namespaces of ", order.name), 0,

@@ -179,6 +179,9 @@ LogEnd Recording::make_end(size_t node, const std::string& stopped, const Captur
   end.unseen = node < report.unseen.size() ? report.unseen[node] : 0;
   end.stopped = stopped;
   end.notes = report.notes;
+  if (end.unseen > 0)
+    end.notes.push_back(
+        cat(end.unseen, " completions of AIO or io_uring could not be seen: nothing tells how they ended"));
   if (int64_t lost = end.all_lost(); lost > 0) end.notes.push_back(loss_note(lost, logs_.size()));
   return end;
 }

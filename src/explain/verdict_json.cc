@@ -28,6 +28,16 @@ Json to_json(const Evidence& e) {
   return out;
 }
 
+Json to_json(const FailedCall& failed) {
+  return {{"call", failed.call},
+          {"errno", failed.error},
+          {"count", failed.count},
+          {"first", format_time(failed.first_ns)},
+          {"last", format_time(failed.last_ns)},
+          {"paths", failed.paths},
+          {"told", failed.told}};
+}
+
 Json to_json(const Accusation& a) {
   Json out = {{"server", a.server}, {"resource", a.resource}, {"cause", a.cause}};
   out["onset"] = {{"from", format_time(a.onset_from_ns)},
@@ -42,6 +52,8 @@ Json to_json(const Accusation& a) {
   out["evidence"] = Json::array();
   for (const Evidence& evidence : a.evidence) out["evidence"].push_back(to_json(evidence));
   out["facts"] = a.facts;
+  out["failed_calls"] = Json::array();
+  for (const FailedCall& failed : a.failed_calls) out["failed_calls"].push_back(to_json(failed));
   return out;
 }
 

@@ -80,6 +80,7 @@ Verdict error_verdict() {
   s2.cause = "silent-error";
   s2.onset_from_ns = s2.onset_until_ns = 1'767'225'600'000'000'000;
   s2.facts = {"pwrite64 failed 3 times with ENOSPC there", "process 7 was killed by SIGABRT"};
+  s2.failed_calls = {{"pwrite64", "ENOSPC", 3, 0, 0, {"/a", "/b"}, ""}};
   Verdict verdict;
   verdict.answer = Answer::culprit;
   verdict.culprits = {s2};
@@ -112,6 +113,9 @@ TEST(VerdictJson, HasTheFacts) {
   const auto json = nlohmann::json::parse(verdict_json(error_verdict()));
   ASSERT_EQ(json["culprits"][0]["facts"].size(), 2u);
   EXPECT_EQ(json["culprits"][0]["facts"][0], "pwrite64 failed 3 times with ENOSPC there");
+  ASSERT_EQ(json["culprits"][0]["failed_calls"].size(), 1u);
+  EXPECT_EQ(json["culprits"][0]["failed_calls"][0]["errno"], "ENOSPC");
+  EXPECT_EQ(json["culprits"][0]["failed_calls"][0]["paths"][1], "/b");
   EXPECT_TRUE(json["culprits"][0]["evidence"].empty());
 }
 

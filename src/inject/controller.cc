@@ -149,8 +149,8 @@ void Injection::begin_next_role() {
 
 void Injection::advance() {
   // Also while it is being taken back: what came into force is said, however short it was.
-  ever_active_ = ever_active_ || std::all_of(parts_.begin(), parts_.end(),
-                                             [](const PartState& part) { return part.active_ns != 0; });
+  ever_active_ = ever_active_ ||
+                 std::all_of(parts_.begin(), parts_.end(), [](const PartState& part) { return part.active_ns != 0; });
   if (stopping_) return;
   bool wrong = std::any_of(parts_.begin(), parts_.end(), [](const PartState& part) {
     return part.phase == Phase::over || !part.error.what.empty() || part.removed_ns != 0;

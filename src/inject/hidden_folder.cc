@@ -69,7 +69,8 @@ Result<std::string> hidden_folder(const FaultWork& work) {
                              "mount it, then culprit inject --undo-all");
   if (is_another_fs(work, mount))
     return unsupported_error(cat("another file system than that of the fault is mounted at ", mount.target, " now"),
-                             cat("find the one with the folder .culprit-", work.part.id, " and mount it there, then culprit "
+                             cat("find the one with the folder .culprit-", work.part.id,
+                                 " and mount it there, then culprit "
                                  "inject --undo-all"));
   return cat(mount.target == "/" ? "" : mount.target, "/.culprit-", work.part.id);
 }

@@ -24,6 +24,17 @@ struct Evidence {
   bool per_tick = false;  // `windows` counts ticks
 };
 
+// A call of the accused server that failed unexpectedly.
+struct FailedCall {
+  std::string call;
+  std::string error;  // "ENOSPC"
+  uint64_t count = 0;
+  int64_t first_ns = 0;
+  int64_t last_ns = 0;
+  std::vector<std::string> paths;  // the first different ones
+  std::string told;                // what an application got of it; "": nothing that is known
+};
+
 struct Accusation {
   std::string server;
   std::string resource;  // disk, network; by system calls also memory, descriptors, process
@@ -39,6 +50,7 @@ struct Accusation {
   std::vector<Evidence> evidence;
   // Evidence that is no metric: sentences without a full stop, the deciding one first.
   std::vector<std::string> facts = {};
+  std::vector<FailedCall> failed_calls = {};  // what the facts say of them, for programs
 };
 
 struct NotJudged {

@@ -19,6 +19,7 @@
 #include "lab/lab.h"
 #include "store/cluster_file.h"
 #include "study/campaign_folder.h"
+#include "study/child_words.h"
 #include "study/one_run.h"
 #include "vdisk/client.h"
 #include "vdisk/disk_model.h"

@@ -426,8 +426,8 @@ class Matrix {
     return it;
   }
 
-  // Controls draw one, too, and whoever runs heal: the server that was away. A fault has its own order of the servers, and
-  // each workload begins one further on: few iterations of several workloads hit all servers alike, too.
+  // Controls draw one, too, and whoever runs heal: the server that was away. A fault has its own order of the servers,
+  // and each workload begins one further on: few iterations of several workloads hit all servers alike, too.
   std::string victim(RunSet set, const std::string& workload, const PlannedFault& fault, int iteration) const {
     std::vector<std::string> order = servers_;
     std::mt19937_64 random(seed_of(plan_.seed, cat(name_of(set), "-", fault.label)));

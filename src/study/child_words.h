@@ -14,7 +14,8 @@ void read_ends(int fd, std::string& text, size_t limit);
 // A workload's first complaints (stderr) and where it stood at the end (stdout), a few lines, each cut; "": nothing.
 std::string first_and_last(std::string_view out, std::string_view err);
 
-// The first error that a command of ours printed (stderr) and the hint below it, without their labels; else all it said.
+// The first error that a command of ours printed (stderr) and the hint below it, without their labels; else all it
+// said.
 struct ErrorWords {
   std::string what;
   std::string hint;

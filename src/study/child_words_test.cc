@@ -27,8 +27,8 @@ TEST(ChildWords, AChildMayTalkForEver) {
     read_ends(child->out.get(), said, 4096);
     ASSERT_LT(said.size(), 4096u);
   }
-  for (int rounds = 0; rounds < 100 && !said.ends_with("last\n"); ++rounds)  // what is still in the pipe: 64 KiB at most
-    read_ends(child->out.get(), said, 4096);
+  // What is still in the pipe: 64 KiB at most.
+  for (int rounds = 0; rounds < 100 && !said.ends_with("last\n"); ++rounds) read_ends(child->out.get(), said, 4096);
   EXPECT_TRUE(said.ends_with("last\n"));
   EXPECT_TRUE(said.starts_with("first\nxxx"));
 }

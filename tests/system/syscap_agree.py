@@ -15,12 +15,14 @@ from syscap_common import (ERRNO, STRACE, UNFINISHED, backends, capture, events_
                            program, read_told, strace_events)
 
 PROGRAMS = {"files": 0, "paths": 0, "offsets": 0, "sockets": 0, "nonblocking": 0, "passing": 0, "processes": 0,
-            "thread_exec": 6, "signals": 0, "threads": 0, "memory": 0, "aio": 0, "aio_ring": 0, "uring": 0, "refused": 0}
+            "thread_exec": 6, "signals": 0, "threads": 0, "memory": 0, "aio": 0, "aio_ring": 0, "uring": 0, "refused": 0,
+            "others": 0}
 
 ANY_NUMBER = {  # successful results that are different in each run
     "mmap": "an address", "mremap": "an address", "brk": "an address", "io_setup": "0, but its context is an address",
     "fork": "a process", "vfork": "a process", "clone": "a thread", "clone3": "a thread", "wait4": "a process",
     "getpid": "a process", "getppid": "a process", "gettid": "a thread", "set_tid_address": "a thread",
+    "shmat": "an address", "shmget": "a number of the kernel's", "semget": "likewise", "msgget": "likewise",
     "rt_sigreturn": "what the interrupted code had in its register",
 }
 NOT_COMPARED = {

@@ -35,6 +35,19 @@ def captured(bench, server, cluster):
     print("%d calls came through ssh" % len(events))
 
 
+def chosen(bench, server, cluster):
+    """A process of the other machine, by its number."""
+    run = bench.path("chosen.run")
+    done = bench.run("syscap", "--cluster", cluster, "--node", "far", "--pid", str(server.pid), "--for", "2s", "--quiet", "--out", run)
+    check(done.returncode == 0, done.stderr)
+    events = [e for e in events_of(bench, run) if e.kind == "call"]
+    check(events and {e.process for e in events} == {server.pid}, "processes: %s" % {e.process for e in events})
+    done = bench.run("syscap", "--cluster", cluster, "--node", "far", "--pid", "1073741823", "--for", "1s", "--out", bench.path("none.run"))
+    check(done.returncode == 1 and "1073741823" in done.stderr, "a process that is not there: " + done.stderr)
+    server.check_well("captured by its number")
+    print("a process behind ssh is captured by its number")
+
+
 def killed(bench, server, cluster):
     """stdin of the far end closes: it detaches and ends by itself."""
     run = bench.path("killed.run")
@@ -78,6 +91,7 @@ def main():
         server = TracedServer(bench, bricks, ["unshare", "--mount"])  # mounts of its own, as systemd gives them to daemons
         cluster = write_cluster(bench, "cluster.toml", reach, "traced_server", bricks)
         captured(bench, server, cluster)
+        chosen(bench, server, cluster)
         killed(bench, server, cluster)
         refused(bench)
         server.end()

@@ -27,6 +27,7 @@ constexpr Parameter kParameters[] = {
 constexpr size_t kLeastServers = 3;  // of two nobody can say whether the workload or the server is odd
 constexpr size_t kMostFacts = 10;    // a screenful; the first ones decide
 constexpr size_t kMostNotes = 10;
+constexpr size_t kShownPaths = 3;  // in a sentence; JSON has all that are kept
 
 int64_t seconds(const Parameters& p, std::string_view name) {
   return static_cast<int64_t>(p[name] * static_cast<double>(kNsPerSecond));
@@ -71,19 +72,31 @@ std::string times_text(uint64_t count) {
   return count == 1 ? "once" : cat(count, " times");
 }
 
-std::string first_name(const ErrorCount& error) {
-  for (const ErrorExample& example : error.examples)
-    if (!example.name.empty()) return cat(" on ", printable(example.name, 200));
-  return "";
+// The first different names, of the examples that are kept.
+std::vector<std::string> paths_of(const ErrorCount& error) {
+  std::vector<std::string> out;
+  for (const ErrorExample& example : error.examples) {
+    std::string name = printable(example.name, 200);
+    if (!name.empty() && std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+std::string paths_text(const ErrorCount& error) {
+  std::vector<std::string> paths = paths_of(error);
+  const size_t more = paths.size() > kShownPaths ? paths.size() - kShownPaths : 0;
+  paths.resize(paths.size() - more);
+  return paths.empty() ? "" : cat(" on ", join(paths, ", "), more > 0 ? cat(" and at least ", more, " more") : "");
 }
 
 std::string charge_text(const Charge& charge, const CallData& data) {
   std::string out =
       cat(charge.key.call, " failed ", times_text(charge.error->count), " with ", errno_name(charge.key.error),
-          " there, first at ", format_time(charge.error->first_ns), first_name(*charge.error));
+          " there, first at ", format_time(charge.error->first_ns), paths_text(*charge.error));
   if (charge.trace.reached != Reached::nobody) return cat(out, "; ", trace_text(charge.trace));
-  return cat(out, data.clients.empty() ? "; no client's calls were captured, so nobody knows whether one was told"
-                                       : "; no application was told: data may be lost");
+  return cat(out, data.watched_applications()
+                      ? "; no application was told: data may be lost"
+                      : "; no application's calls were captured, so nobody knows whether one was told");
 }
 
 // Deaths and fatal signals of the server's daemons belong to the picture; hotdep09_hang judges them.
@@ -108,7 +121,11 @@ Accusation accuse(const NodeCalls& server, std::vector<Charge> charges, const Ca
   for (const Charge& charge : charges) {
     out.onset_from_ns = std::min(out.onset_from_ns, charge.error->first_ns);
     last = std::max(last, charge.error->last_ns);
-    if (out.facts.size() < kMostFacts) out.facts.push_back(charge_text(charge, data));
+    if (out.facts.size() >= kMostFacts) continue;
+    out.facts.push_back(charge_text(charge, data));
+    out.failed_calls.push_back({charge.key.call, errno_name(charge.key.error), charge.error->count,
+                                charge.error->first_ns, charge.error->last_ns, paths_of(*charge.error),
+                                trace_text(charge.trace)});
   }
   if (charges.size() > kMostFacts)
     out.facts.push_back(cat(charges.size() - kMostFacts, " more pairs of call and errno"));
@@ -200,7 +217,8 @@ Result<Verdict> diagnose(const CallData& data, const Profile* profile, const Par
   const bool trained = profile != nullptr;
   Sorted sorted = sort_out(data, expected, trained, p);
   add_notes(data, sorted, trained, verdict);
-  if (data.clients.empty()) verdict.not_judged.push_back({"*", "propagation", "no client's calls were captured"});
+  if (!data.watched_applications())
+    verdict.not_judged.push_back({"*", "propagation", "no application's calls were captured"});
   // Without a profile two servers cannot tell daily work from failure.
   if (trained || data.server_count() >= kLeastServers)
     for (auto& [server, charges] : sorted.charges)

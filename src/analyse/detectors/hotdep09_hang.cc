@@ -319,7 +319,8 @@ Result<Verdict> diagnose(const CallData& data, const Profile*, const Parameters&
   }
   const auto timeout = static_cast<int64_t>(p["timeout"] * static_cast<double>(kNsPerSecond));
   const Look look{data, timeout, static_cast<int64_t>(p["quiet"] * static_cast<double>(timeout))};
-  if (data.clients.empty()) verdict.not_judged.push_back({"*", "application calls", "no client's calls were captured"});
+  if (!data.watched_applications())
+    verdict.not_judged.push_back({"*", "application calls", "no application's calls were captured"});
   const std::vector<Trouble> stalls = find_stalls(look);
   std::vector<Trouble> troubles = find_connection_errors(look);
   std::vector<Suspicion> suspicions;

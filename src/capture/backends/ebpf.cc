@@ -23,6 +23,7 @@
 #include "capture/ebpf/loader.h"
 #include "capture/ebpf/sums.h"
 #include "capture/ebpf/targets.h"
+#include "capture/processes.h"
 #include "capture/ptrace/command.h"
 #include "capture/ptrace/inherited.h"
 
@@ -75,6 +76,7 @@ class EbpfBackend : public Backend {
   void await_status();
   void consume(CaptureSink& sink, size_t most);
   void hand_over_sums(CaptureSink& sink, int64_t second);
+  Status look_for_members();
   void fill_report(CaptureReport& report);
   std::vector<int64_t> lost_per_cpu() const;
   std::vector<int64_t> unseen_per_node();
@@ -86,6 +88,8 @@ class EbpfBackend : public Backend {
   SumDeltas deltas_;
   bool sums_ = false;
   bool newcomers_ = false;
+  std::vector<std::pair<size_t, std::string>> groups_;  // nodes with their control groups
+  int64_t looked_at_ns_ = 0;
   int64_t second_ = 0;  // the one that is being summed
   std::optional<WaitingCommand> command_;
   int command_status_ = -1;
@@ -116,7 +120,10 @@ Status EbpfBackend::prepare(const CaptureOptions& options) {
   probe.nodes = static_cast<uint32_t>(options.nodes.size());
   probe.sums = sums_ = options.sums;
   probe.buffer_bytes = options.buffer_bytes;
-  probe.has_homes = newcomers_ = std::any_of(options.nodes.begin(), options.nodes.end(), has_newcomers);
+  probe.has_homes = std::any_of(options.nodes.begin(), options.nodes.end(), has_newcomers);
+  for (size_t i = 0; i < options.nodes.size(); ++i)
+    if (!options.nodes[i].cgroup.empty()) groups_.emplace_back(i, options.nodes[i].cgroup);
+  newcomers_ = probe.has_homes || !groups_.empty();
   ASSIGN_OR_RETURN(Probes loaded, Probes::load(probe));
   probes_ = std::make_unique<Probes>(std::move(loaded));
   targets_.emplace(*probes_);
@@ -197,8 +204,22 @@ size_t EbpfBackend::processes_alive() const {
   return static_cast<size_t>(__atomic_load_n(&probes_->shared().alive, __ATOMIC_ACQUIRE));
 }
 
+// Children are followed by the probes; whoever else comes into a group (a service that is started again) is looked for.
+Status EbpfBackend::look_for_members() {
+  const int64_t now = monotonic_now_ns();
+  if (groups_.empty() || now - looked_at_ns_ < kNsPerSecond) return Ok{};
+  looked_at_ns_ = now;
+  for (const auto& [node, group] : groups_) {
+    auto members = processes_of_cgroup(group);
+    if (!members) continue;  // a stopped service has no group
+    for (const ProcessId& process : *members) RETURN_IF_ERROR(targets_->add(process, node, true));
+  }
+  return Ok{};
+}
+
 Result<bool> EbpfBackend::turn(CaptureSink& sink, int64_t wait_ns) {
   CHECK(probes_) << "turn before start";
+  RETURN_IF_ERROR(look_for_members());
   bool ended = processes_alive() == 0 && !newcomers_;
   consume(sink, kMostPerTurn);
   reap_command();
@@ -257,6 +278,7 @@ void EbpfBackend::fill_report(CaptureReport& report) {
     report.notes.push_back(cat("a table of the probes was full ", overflows,
                                " times: some processes, descriptors or requests are missing"));
   if (strange_ != 0) report.notes.push_back(cat(strange_, " records of the probes could not be read"));
+  if (!groups_.empty()) report.notes.emplace_back(kLookedForNote);
   if (!probes_->follows_uring() && !sums_)
     report.notes.push_back("completions of io_uring are not in the log: this kernel does not show them");
 }

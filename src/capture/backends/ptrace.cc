@@ -118,9 +118,9 @@ Status PtraceBackend::start(const CaptureOptions& options) {
   allow_many_descriptors();
   nodes_ = options.nodes;
   for (const CaptureNode& node : nodes_) {
-    if (node.network_namespace == 0) continue;
-    expects_newcomers_ = expects_newcomers_ || node.all_newcomers || !node.newcomers.empty();
-    if (!node.all_newcomers) continue;  // who is there already and was not named is no newcomer
+    expects_newcomers_ = expects_newcomers_ || node.expects_newcomers();
+    for (const ProcessId& process : node.processes) offered_.emplace(process.pid, process.start_ticks);
+    if (node.network_namespace == 0 || !node.all_newcomers) continue;  // who is there and was not named is no newcomer
     for (const ProcessId& process : processes_in(node.network_namespace))
       offered_.emplace(process.pid, process.start_ticks);
   }
@@ -139,6 +139,10 @@ void PtraceBackend::wake() {
 }
 
 std::vector<ProcessId> PtraceBackend::candidates(const CaptureNode& node) const {
+  if (!node.cgroup.empty()) {
+    auto members = processes_of_cgroup(node.cgroup);
+    return members ? std::move(members).value() : std::vector<ProcessId>();  // a stopped service has no group
+  }
   if (node.network_namespace == 0) return {};
   if (node.all_newcomers) return processes_in(node.network_namespace);
   return node.newcomers.empty() ? std::vector<ProcessId>() : processes_named(node.newcomers, node.network_namespace);

@@ -204,9 +204,13 @@ static __always_inline void describe_request(struct io_kiocb* req, struct syscap
 static __noinline long uring_submitted(struct io_kiocb* req) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 process = id >> 32;
-  if (config.sums || !is_watched(process)) return 0;
+  if (!is_watched(process)) return 0;
   struct syscap_target* target = bpf_map_lookup_elem(&targets, &process);
   if (!target || !target->started) return 0;
+  if (config.sums) { /* sums are of calls */
+    count_unseen(target->node, 1);
+    return 0;
+  }
   struct syscap_request request = {.start_ns = bpf_ktime_get_ns(),
                                    .sequence = next_sequence(),
                                    .data = (__u64)BPF_CORE_READ(req, ctx),

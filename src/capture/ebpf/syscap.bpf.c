@@ -311,6 +311,7 @@ int on_sys_exit(unsigned long long* ctx) {
   long duration = end_ns - thread->start_ns;
   if (config.sums) {
     add_sum(thread->node, fd_class, thread->number, duration, result);
+    if ((flags & kSyscapSubmitsAio) && result > 0) count_unseen(thread->node, result);
     return 0;
   }
   if (info->path != kSyscapNoArg && is_error(result)) path_failed(task, thread, id >> 32);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -164,9 +165,8 @@ Status Tracer::start_command() {
 }
 
 bool Tracer::expects_newcomers() const {
-  for (const CaptureNode& node : options_.nodes)
-    if (node.network_namespace != 0 && (node.all_newcomers || !node.newcomers.empty())) return true;
-  return false;
+  return std::any_of(options_.nodes.begin(), options_.nodes.end(),
+                     [](const CaptureNode& node) { return node.expects_newcomers(); });
 }
 
 // --- who is traced ---
@@ -478,9 +478,7 @@ CaptureReport Tracer::report() const {
   if (follower_.submitted() > 0)
     report.notes.push_back(
         "asynchronous requests were submitted, and ptrace does not see their completions; --backend ebpf does");
-  if (expects_newcomers())
-    report.notes.push_back(
-        "new processes were looked for once a second; what they did before they were found is not in the log");
+  if (expects_newcomers()) report.notes.emplace_back(kLookedForNote);
   return report;
 }
 

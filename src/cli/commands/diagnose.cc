@@ -105,7 +105,10 @@ Status add_events(const RunReader& run, Verdict& verdict) {
   return Ok{};
 }
 
-void say_next(const Args& args, const Setup& setup, const Verdict& verdict) {
+void say_next(const Args& args, const RunReader& run, const Setup& setup, const Verdict& verdict) {
+  if (!setup.detector->reads_calls() && has_calls(run))
+    say(cat("hint: this run holds system calls, too: culprit diagnose ", args.positionals[0],
+            " --detector hotdep09_errors or hotdep09_hang looks at them"));
   if (!setup.profile && setup.detector->name == "median_ratio" && !args.has("detector"))
     say("hint: without a profile only the baseline answers; culprit train FAULT_FREE_RUN... makes one");
   if (verdict.answer != Answer::culprit) return;
@@ -157,7 +160,7 @@ Result<int> run(const Args& args) {
     if (Status saved = write_file_atomically(reader.path() + "/verdict.json", verdict_json(verdict)); !saved)
       say(cat("note: verdict.json was not saved: ", saved.error().message()));
   }
-  say_next(args, setup, verdict);
+  say_next(args, reader, setup, verdict);
   return exit_code(verdict.answer);
 }
 

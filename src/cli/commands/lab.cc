@@ -230,7 +230,9 @@ const CommandInfo command_lab{
           .value = "MODEL",
           .help =
               "up: barracuda7200, ssd, none, or rate=15MB,seek=4ms; default: 75 MB/s over all disks, at most 15 each"},
-         {.name = "disk-size", .value = "SIZE", .help = "up: of each server's disk, sparse; default 2GiB, less without room"},
+         {.name = "disk-size",
+          .value = "SIZE",
+          .help = "up: of each server's disk, sparse; default 2GiB, less without room"},
          {.name = "format", .value = "F", .fallback = "xfs", .help = "up: of the disks: xfs or ext4"},
          {.name = "link", .value = "RATE", .help = "up: of a server's link, 160Mbit or none; default: 4/3 of its disk"},
          {.name = "client-link", .value = "RATE", .help = "up: of a client's link; default: the preset's"},

@@ -12,22 +12,23 @@
 #include "cli/command.h"
 #include "cli/syscap/session.h"
 #include "cli/syscap/show.h"
+#include "cli/syscap/times.h"
 
 namespace culprit {
 namespace {
 
 constexpr int64_t kLeastBuffer = 64 << 10;
-constexpr int64_t kMostBuffer = int64_t{2} << 30;  // the kernel's limit for one ring is below 4 GiB
+constexpr int64_t kMostBuffer = int64_t{1} << 30;  // the largest ring the kernel takes: its size has 32 bits
 constexpr int64_t kMostKey = 16 << 10;             // in hexadecimal it must fit into a line of 64 KiB (node_command.cc)
 constexpr size_t kGoodKey = 16;                    // bytes: the size of the hash's own key
 
 constexpr std::string_view kDiskFull = "disk full";  // as the recorder says why it stopped
 
 // Options that only one of the two ways of use has, so that none is ignored in silence.
-constexpr std::string_view kOfCapture[] = {"backend", "cgroup",   "for",        "calls", "aggregate",
-                                           "buffer",  "max-size", "hash-paths", "quiet", "cluster"};
+constexpr std::string_view kOfCapture[] = {"backend", "cgroup",   "for",   "calls",  "aggregate",
+                                           "buffer",  "max-size", "quiet", "cluster"};
 constexpr std::string_view kOfShow[] = {"tid",   "call",  "class", "path",   "errno", "longer",
-                                        "since", "until", "kind",  "format", "stats"};
+                                        "since", "until", "kind",  "format", "stats", "times"};
 
 template <size_t N>
 Status refuse(const Args& args, const std::string_view (&options)[N], std::string_view hint) {
@@ -79,7 +80,7 @@ Result<std::string> hash_key_of(const Args& args) {
 Status read_limits(const Args& args, SyscapPlan& plan) {
   ASSIGN_OR_RETURN(plan.buffer_bytes, args.bytes("buffer"));
   if (plan.buffer_bytes < kLeastBuffer || plan.buffer_bytes > kMostBuffer)
-    return usage_error(cat("--buffer ", printable(args.get("buffer")), " is out of range"), "from 64KiB to 2GiB");
+    return usage_error(cat("--buffer ", printable(args.get("buffer")), " is out of range"), "from 64KiB to 1GiB");
   plan.buffer_bytes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan.buffer_bytes)));  // rings are
   if (args.has("for")) {
     ASSIGN_OR_RETURN(plan.for_ns, args.duration("for"));
@@ -205,9 +206,13 @@ Result<int> run(const Args& args) {
   if (args.positionals.empty()) return capture(args);
   if (args.positionals[0] != "show")
     return usage_error(cat("nothing is expected at \"", printable(args.positionals[0]), "\""),
-                       "a command to capture goes after --: culprit syscap --out RUN -- COMMAND");
+                       parse_int(args.positionals[0])
+                           ? "several processes are --pid 4711,4712"
+                           : "a command to capture goes after --: culprit syscap --out RUN -- COMMAND");
   RETURN_IF_ERROR(refuse(args, kOfCapture, "it is for a capture, not for show"));
-  return show_calls(args);
+  if (args.has("times") && args.positionals.size() > 1) return show_times(args);
+  ASSIGN_OR_RETURN(std::string key, hash_key_of(args));
+  return show_calls(args, key);
 }
 
 }  // namespace
@@ -235,13 +240,14 @@ const CommandInfo command_syscap{
             {"quiet", "", "", "no progress; warnings are still shown"},
             {"json", "", "", "the report as JSON; with show --stats: the table"},
             {"stats", "", "", "show: a table per class and call: count, errors, mean, median, p99, maximum"},
+            {"times", "", "", "show: CSV: means of dread, dwrite, nsread and ncread per second and server"},
             {"format", "NAME", "", "show: text (default), strace, csv, jsonl or perfetto"},
             {"tid", "TID", "", "show: only these threads", true},
             {"call", "NAME,...", "", "show: only these calls"},
             {"class", "NAME,...", "", "show: only calls on storage, to-client, to-server, fuse or other"},
             {"kind", "NAME,...", "", "show: only records of kind call, signal, exit, aio or uring"},
             {"path", "TEXT", "", "show: only calls on files and sockets whose name has this in it"},
-            {"errno", "NAME", "", "show: only calls that failed with it; any"},
+            {"errno", "NAME,...", "", "show: only calls that failed with one of them; any"},
             {"longer", "TIME", "", "show: only calls that took at least this long, or never returned"},
             {"since", "TIME", "", "show: from then on: a time, or +90s after the begin of the capture"},
             {"until", "TIME", "", "show: until then"},

@@ -60,13 +60,22 @@ Result<CallKind> call_kind(std::string_view word) {
   return unknown_word("kind of record", word, known, cat("kinds are ", join(known, ", ")));
 }
 
+Result<int> one_errno(std::string_view word) {
+  if (word == "any") return kAnyError;
+  auto number = parse_int(word);
+  if (number && *number > 0 && *number <= kMostErrno) return static_cast<int>(*number);
+  if (int found = errno_number(word); found > 0) return found;
+  return usage_error(cat("there is no errno \"", printable(word), "\""), "write ENOSPC, 28 or any");
+}
+
 }  // namespace
 
 bool CallFilter::keeps(const Call& call, const FdRecord* target) const {
   if (!admits(processes, call.process) || !admits(threads, call.thread) || !admits(kinds, call.kind)) return false;
   if (!calls.empty() && (call.kind != CallKind::call || !calls.contains(call.number))) return false;
   if (!classes.empty() && !classes.contains(target ? target->fd_class : FdClass::other)) return false;
-  if (error == kAnyError ? !call.failed() : error != 0 && call.errno_value() != error) return false;
+  if (!errors.empty() && (!call.failed() || !(errors.contains(kAnyError) || errors.contains(call.errno_value()))))
+    return false;
   // What had not returned when the capture ended is what somebody who looks for long calls wants to see.
   if (longer_ns > 0 && call.finished() && call.duration_ns < longer_ns) return false;
   if (longer_ns > 0 && (call.kind == CallKind::signal || call.kind == CallKind::exit)) return false;
@@ -82,7 +91,13 @@ bool CallFilter::keeps(const CallSum& sum) const {
 }
 
 bool CallFilter::needs_records() const {
-  return !processes.empty() || !threads.empty() || !kinds.empty() || !path.empty() || error != 0 || longer_ns > 0;
+  return !processes.empty() || !threads.empty() || !kinds.empty() || !path.empty() || !errors.empty() || longer_ns > 0;
+}
+
+bool CallFilter::only_moments() const {
+  return !kinds.empty() && std::all_of(kinds.begin(), kinds.end(), [](CallKind kind) {
+    return kind == CallKind::signal || kind == CallKind::exit;
+  });
 }
 
 Result<std::set<int32_t>> parse_call_names(std::string_view text) {
@@ -97,12 +112,8 @@ Result<std::set<CallKind>> parse_kinds(std::string_view text) {
   return parse_words<CallKind>(text, call_kind);
 }
 
-Result<int> parse_errno(std::string_view text) {
-  if (text == "any") return kAnyError;
-  auto number = parse_int(text);
-  if (number && *number > 0 && *number <= kMostErrno) return static_cast<int>(*number);
-  if (int found = errno_number(text); found > 0) return found;
-  return usage_error(cat("there is no errno \"", printable(text), "\""), "write ENOSPC, 28 or any");
+Result<std::set<int>> parse_errnos(std::string_view text) {
+  return parse_words<int>(text, one_errno);
 }
 
 Result<int64_t> parse_moment(std::string_view text, int64_t start_ns) {

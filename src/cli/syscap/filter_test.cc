@@ -56,7 +56,7 @@ TEST(CallFilter, EachConditionCanSayNo) {
   rows.push_back({{.classes = {FdClass::storage}}, {.classes = {FdClass::fuse}}});
   rows.push_back({{.kinds = {CallKind::call}}, {.kinds = {CallKind::aio}}});
   rows.push_back({{.path = "/a/"}, {.path = "/b/"}});
-  rows.push_back({{.error = ENOSPC}, {.error = EIO}});
+  rows.push_back({{.errors = {ENOSPC, EPERM}}, {.errors = {EIO}}});
   rows.push_back({{.longer_ns = 50 * kNsPerMs}, {.longer_ns = 51 * kNsPerMs}});
   rows.push_back({{.since_ns = 100 * kNsPerSecond}, {.since_ns = 101 * kNsPerSecond}});
   rows.push_back({{.until_ns = 100 * kNsPerSecond + 1}, {.until_ns = 100 * kNsPerSecond}});
@@ -67,7 +67,7 @@ TEST(CallFilter, EachConditionCanSayNo) {
 }
 
 TEST(CallFilter, AnyErrorAndUnfinishedCalls) {
-  CallFilter any{.error = kAnyError};
+  CallFilter any{.errors = {kAnyError}};
   EXPECT_TRUE(keeps(any));
   Call good = a_write();
   good.result = 4096;
@@ -94,6 +94,9 @@ TEST(CallFilter, SumsByClassCallAndTime) {
   EXPECT_FALSE(CallFilter{.until_ns = 100 * kNsPerSecond}.keeps(sum));
   EXPECT_TRUE(CallFilter{.until_ns = 100 * kNsPerSecond + 1}.keeps(sum));
   EXPECT_TRUE(CallFilter{.path = "x"}.needs_records());
+  EXPECT_TRUE((CallFilter{.kinds = {CallKind::signal, CallKind::exit}}.only_moments()));
+  EXPECT_FALSE((CallFilter{.kinds = {CallKind::signal, CallKind::call}}.only_moments()));
+  EXPECT_FALSE(CallFilter().only_moments());
 }
 
 TEST(CallFilter, WordsAreCheckedAgainstTheTables) {
@@ -103,10 +106,10 @@ TEST(CallFilter, WordsAreCheckedAgainstTheTables) {
   EXPECT_FALSE(parse_classes("disk"));
   EXPECT_TRUE(parse_kinds("aio")->contains(CallKind::aio));
   EXPECT_FALSE(parse_kinds(""));
-  EXPECT_EQ(*parse_errno("ENOSPC"), ENOSPC);
-  EXPECT_EQ(*parse_errno("28"), 28);
-  EXPECT_EQ(*parse_errno("any"), kAnyError);
-  for (const char* bad : {"ENOSPACE", "0", "-1", "99999", ""}) EXPECT_FALSE(parse_errno(bad)) << bad;
+  EXPECT_EQ(*parse_errnos("ENOSPC"), std::set<int>{ENOSPC});
+  EXPECT_EQ(*parse_errnos("28, EIO"), (std::set<int>{28, EIO}));
+  EXPECT_EQ(*parse_errnos("any"), std::set<int>{kAnyError});
+  for (const char* bad : {"ENOSPACE", "0", "-1", "99999", "", "EIO,"}) EXPECT_FALSE(parse_errnos(bad)) << bad;
 }
 
 TEST(CallFilter, MomentsAreTimesOrOffsets) {

@@ -6,8 +6,6 @@
 #include <cerrno>
 
 #include "base/text.h"
-#include "capture/processes.h"
-#include "capture/ptrace/task_status.h"
 #include "cli/command.h"
 #include "fs/adapter.h"
 #include "hosts/keeper.h"
@@ -69,25 +67,6 @@ Result<pid_t> root_of(const Reach& reach) {
   return keeper.pid;
 }
 
-Result<std::vector<ProcessId>> asked_processes(const TargetRequest& request) {
-  if (!request.cgroup.empty()) {
-    ASSIGN_OR_RETURN(std::vector<ProcessId> found, processes_of_cgroup(request.cgroup));
-    if (found.empty())
-      return input_error(cat("no process is in the cgroup ", printable(request.cgroup)), "is its path right?");
-    return found;
-  }
-  std::vector<ProcessId> found;
-  for (pid_t pid : request.pids) {
-    if (pid == ::getpid()) return usage_error("culprit cannot capture itself");
-    auto status = task_status(pid);  // a thread's number has a folder in /proc, too
-    if (status && status->process != pid)
-      return usage_error(cat(pid, " is a thread of process ", status->process), cat("use --pid ", status->process));
-    ASSIGN_OR_RETURN(ProcessId process, identify_process(pid));
-    found.push_back(process);
-  }
-  return found;
-}
-
 // Processes or a command, as one node.
 Result<SyscapTargets> one_node(const TargetRequest& request) {
   if (request.nodes.size() > 1)
@@ -102,15 +81,22 @@ Result<SyscapTargets> one_node(const TargetRequest& request) {
     ASSIGN_OR_RETURN(node, find_node(targets.cluster, request.nodes[0]));
   }
   ASSIGN_OR_RETURN(Reach reach, parse_reach(node->reach));
-  if (reach.kind == ReachKind::ssh)
-    return usage_error(cat(node->name, " is another machine: its processes and commands cannot be named here"),
-                       "run culprit syscap there, or leave them out to capture its daemons");
-  ASSIGN_OR_RETURN(pid_t root, root_of(reach));
   NodeOrder order = order_of(targets.cluster, *node);
+  order.pids = request.pids;
+  order.cgroup = request.cgroup;
+  if (reach.kind == ReachKind::ssh) {
+    if (!request.command.empty())
+      return usage_error(cat(node->name, " is another machine: a command cannot be started there"),
+                         "run culprit syscap there, or capture what runs there with --pid");
+    targets.remote.push_back({*node, std::move(order)});
+    return targets;
+  }
+  ASSIGN_OR_RETURN(pid_t root, root_of(reach));
   CaptureNode target;
   target.name = node->name;
   target.around = order.around;
-  ASSIGN_OR_RETURN(target.processes, asked_processes(request));
+  target.cgroup = order.cgroup;
+  ASSIGN_OR_RETURN(target.processes, asked_processes(order));
   find_storage(target.processes, order.storage_option, root, target.around);
   targets.what.push_back(request.command.empty()
                              ? target_text(target)

@@ -108,6 +108,19 @@ TEST_F(NodesTest, ACommandIsThisMachinesOrALocalNodes) {
   EXPECT_FALSE(find_targets(request_));
 }
 
+TEST_F(NodesTest, ProcessesOfAnotherMachineAreLookedForThere) {
+  request_.nodes = {"s2"};
+  request_.pids = {4711};
+  auto targets = find_targets(request_);
+  ASSERT_TRUE(targets) << targets.error().message();
+  EXPECT_TRUE(targets->here.empty());
+  ASSERT_EQ(targets->remote.size(), 1u);
+  EXPECT_THAT(targets->remote[0].order.pids, ElementsAre(4711));
+  request_.pids.clear();
+  request_.cgroup = "system.slice/x.service";
+  EXPECT_EQ(find_targets(request_)->remote.at(0).order.cgroup, request_.cgroup);
+}
+
 TEST_F(NodesTest, ProcessesAreIdentified) {
   request_.pids = {::getppid()};
   auto targets = find_targets(request_);

@@ -12,6 +12,7 @@
 #include "calls/call_export.h"
 #include "calls/call_log.h"
 #include "calls/fd_map.h"
+#include "calls/path_hash.h"
 #include "calls/syscalls.h"
 #include "cli/out_file.h"
 #include "cli/syscap/filter.h"
@@ -29,6 +30,7 @@ struct ShowRequest {
   CallFormat format = CallFormat::text;
   bool stats = false;
   bool json = false;
+  std::optional<PathHasher> hasher;
 };
 
 Result<std::set<int32_t>> numbers_of(const Args& args, std::string_view option) {
@@ -58,7 +60,7 @@ Result<ShowRequest> request_of(const Args& args) {
     ASSIGN_OR_RETURN(request.filter.kinds, parse_kinds(args.get("kind")));
   }
   if (args.has("errno")) {
-    ASSIGN_OR_RETURN(request.filter.error, parse_errno(args.get("errno")));
+    ASSIGN_OR_RETURN(request.filter.errors, parse_errnos(args.get("errno")));
   }
   if (args.has("longer")) {
     ASSIGN_OR_RETURN(request.filter.longer_ns, args.duration("longer"));
@@ -154,6 +156,7 @@ Status Shower::log(const std::string& path) {
     return Ok{};
   }
   CallLogReader reader = std::move(opened).value();
+  if (request_.hasher) reader.hash_paths(*request_.hasher);
   CallFilter filter = request_.filter;
   int64_t start = reader.header().start_ns;
   if (!request_.since.empty()) {
@@ -163,7 +166,7 @@ Status Shower::log(const std::string& path) {
     ASSIGN_OR_RETURN(filter.until_ns, parse_moment(request_.until, start));
   }
   Status shown = Ok{};
-  if (reader.header().sums) {
+  if (reader.header().sums && !filter.only_moments()) {
     shown = sums(reader, filter);
   } else {
     shown = request_.stats ? count(reader, filter) : records_of(reader, filter);
@@ -209,7 +212,7 @@ Status Shower::sums(CallLogReader& reader, const CallFilter& filter) {
   const std::string node = reader.header().node;
   if (filter.needs_records())
     return usage_error(cat("the log of ", node, " holds sums per second, not single calls"),
-                       "only --class, --call, --since and --until apply to it");
+                       "only --class, --call, --since and --until apply to it, or --kind signal,exit");
   if (!request_.stats && request_.format != CallFormat::text)
     return usage_error(cat("the log of ", node, " holds sums per second, not single calls"),
                        "they are shown as text, or with --stats and --json");
@@ -256,11 +259,12 @@ Result<int> show_all(const Args& args, ShowRequest request, const std::vector<st
 
 }  // namespace
 
-Result<int> show_calls(const Args& args) {
+Result<int> show_calls(const Args& args, const std::string& hash_key) {
   if (args.positionals.size() < 2)
     return usage_error("which run?", "culprit syscap show RUN, or culprit syscap show FILE.sclog");
   if (!args.rest.empty()) return usage_error("show runs no command", "leave out what follows --");
   ASSIGN_OR_RETURN(ShowRequest request, request_of(args));
+  if (!hash_key.empty()) request.hasher.emplace(hash_key);
   ASSIGN_OR_RETURN(std::vector<std::string> logs, logs_of(args.positionals[1], args.all("node")));
   if (request.format == CallFormat::strace && logs.size() > 1)
     return usage_error("strace's text has no place for a node's name, and the run has several",

@@ -5,7 +5,7 @@
 
 namespace culprit {
 
-// args.positionals: "show", then a run or one .sclog.
-Result<int> show_calls(const Args& args);
+// args.positionals: "show", then a run or one .sclog. With a key, names of files are hashed before they are shown.
+Result<int> show_calls(const Args& args, const std::string& hash_key);
 
 }  // namespace culprit
