@@ -5,9 +5,8 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 
-from lab_common import BUILD, CULPRIT, check, culprit
+from lab_common import BUILD, CULPRIT, check, culprit, wait_for
 
 # What a fault may change on a node, as text that is the same again when it is gone. Numbers that move by themselves are
 # left out: of space and inodes only whether they have run out, of a process only whether it is stopped.
@@ -32,15 +31,6 @@ if [ -S /run/culprit-lab/disk.sock ] && d=$(grep -m 1 -o '^/dev/loop[0-9]*' /pro
 fi
 true
 """.replace("DISK", os.path.join(BUILD, "culprit-disk"))
-
-
-def wait_for(condition, seconds, message):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError(message() if callable(message) else message)
 
 
 def look(lab, node):
