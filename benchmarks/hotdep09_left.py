@@ -22,7 +22,7 @@ BEFORE_NS = 3_000_000_000  # `on_ns` is when the fault was seen in force: what i
 # "Not now" rather than failure; whether one of them came in the training runs is chance.
 NOT_NOW = {"EAGAIN", "EINTR", "EINPROGRESS", "ERESTARTSYS", "ERESTARTNOINTR", "ERESTARTNOHAND",
            "ERESTART_RESTARTBLOCK"}
-NOT_NOW_PAIRS = {("futex", "ETIMEDOUT")}
+NOT_NOW_PAIRS = {("futex", "ETIMEDOUT"), ("restart_syscall", "ETIMEDOUT")}
 EXAMPLES = 3
 MOST_KINDS = 20  # of anything in one line
 LONGEST = 120

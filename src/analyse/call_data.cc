@@ -153,6 +153,10 @@ CallData join_nodes(std::vector<NodeCalls> logs, const std::vector<Node>& nodes)
   for (NodeCalls& log : logs) {
     logged.insert(log.name);
     const Node* node = node_named(nodes, log.name);
+    if (node && node->kind == NodeKind::other) {
+      out.notes.push_back(cat(log.name, " is neither server nor client: its calls were not looked at"));
+      continue;
+    }
     if (node) log.server = node->kind == NodeKind::server;
     if (node) log.does_io = does_io(*node);
     for (const std::string& note : log.notes) out.notes.push_back(cat(log.name, ": ", note));

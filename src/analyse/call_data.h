@@ -92,8 +92,8 @@ struct AppCall {
   int32_t thread = 0;
 };
 
-// A request without an answer: from the first write after the last read until the next read, the connection's end or
-// the log's end.
+// A request without an answer: from the first write after the last read until the next read, an error of the
+// connection, the end of the process or of the log. Who closes a connection and asks again still waits.
 struct LinkWait {
   int64_t from_ns = 0;
   int64_t until_ns = 0;
@@ -133,6 +133,7 @@ struct NodeCalls {
 
   // Servers.
   bool serves = false;  // a process had storage or a client's socket; without, nobody's silence tells anything
+  size_t serving = 0;   // such processes that were alive at the end
   std::array<SecondSums, kCallTimes> times;  // ncread: measured at the clients
   uint64_t startup_errors = 0;               // of processes that had just begun: loaders look for files in vain
   std::vector<ProcessEnd> ends;
@@ -140,10 +141,11 @@ struct NodeCalls {
   std::vector<CallGap> gaps;        // the notable ones of processes that serve
 
   // Clients.
-  bool applications = false;  // somebody else than the mount's daemon was watched
-  std::vector<AppCall> failed;
-  std::vector<AppCall> slow;  // the notable ones and those that never returned
+  bool applications = false;    // somebody else than the mount's daemon used files
+  std::vector<AppCall> failed;  // answers and "not now" left out: they are no failures
+  std::vector<AppCall> slow;    // the notable ones and those that never returned
   std::vector<ClientLink> links;
+  int64_t forgotten_wait_ns = 0;                               // the longest of those for which there was no room
   std::map<std::string, std::map<int, LinkRefusal>> refusals;  // server -> errno (0: it closed the connection)
   std::map<std::string, SecondSums> reads_from;                // server -> ncread
 

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "analyse/test_calls.h"
 
 namespace culprit {
@@ -32,6 +34,32 @@ TEST(FourTimes, DiskCallsCountInTheSecondInWhichTheyEnd) {
   EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dread, 3).mean_ms(), 4);
   EXPECT_EQ(sum_of(node, CallTime::dwrite, 3).count, 0u);  // fsync is no write
   EXPECT_EQ(sum_of(node, CallTime::dread, 4).count, 0u);   // what failed took no service
+}
+
+// A disk that takes seconds must not look like one that has nothing to do.
+TEST(FourTimes, ALongCallCountsWhileItIsUnderWay) {
+  TestLog log = test_log("s1", 3, 10);
+  log.call("pread64", kStorageFd, 4096, 4096, 1.5, 3);    // until 4.5
+  log.call("pwrite64", kStorageFd, 4096, 4096, 7.5, -1);  // until the log's end
+  const NodeCalls node = log.reduce();
+  EXPECT_EQ(sum_of(node, CallTime::dread, 0).count, 0u);
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dread, 1).mean_ms(), 500);
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dread, 2).mean_ms(), 1500);
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dread, 3).mean_ms(), 2500);
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dread, 4).mean_ms(), 3000);
+  EXPECT_EQ(sum_of(node, CallTime::dread, 5).count, 0u);
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dwrite, 7).mean_ms(), 500);
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dwrite, 9).mean_ms(), 2500);
+  EXPECT_EQ(sum_of(node, CallTime::dwrite, 10).count, 0u);
+}
+
+TEST(FourTimes, ACallEndsWithItsProcess) {
+  TestLog log = test_log("s1", 3, 10);
+  log.call("pread64", kStorageFd, 4096, 0, 1.5, -1);
+  log.event(CallKind::exit, 1, SIGKILL, 3.5);
+  const NodeCalls node = log.reduce();
+  EXPECT_DOUBLE_EQ(sum_of(node, CallTime::dread, 2).mean_ms(), 1500);
+  EXPECT_EQ(sum_of(node, CallTime::dread, 3).count, 0u);
 }
 
 TEST(FourTimes, CompletionsOfAioAndUringAreDiskCalls) {
@@ -125,15 +153,69 @@ TEST(Sums, HaveSignalsAndEndsBesideThem) {
   EXPECT_EQ(node.signals.size(), 1u);
 }
 
+// What the kernel could not class breaks as connections do: it is one.
+TEST(Errors, OfConnectionsAreASocketsWhateverIsKnownOfIt) {
+  TestLog log = test_log("s1", 3, 10);
+  log.call("write", 99, 100, -EPIPE, 1, 0.001);  // a descriptor of which nothing is known
+  log.call("fsync", 99, 0, -EIO, 2, 0.001);
+  log.fails("openat", "/brick/x", ENOTCONN, 3);  // a folder on another file system
+  const NodeCalls node = log.reduce();
+  EXPECT_TRUE(node.errors.count({"write", EPIPE, true}));
+  EXPECT_TRUE(node.errors.count({"fsync", EIO, false}));
+  EXPECT_TRUE(node.errors.count({"openat", ENOTCONN, false}));
+  TestLog sums = test_log("s1", 3, 10);
+  sums.header.sums = true;
+  CallSum sum;
+  sum.second = kTestSecond + 2;
+  sum.fd_class = FdClass::other;
+  sum.number = find_syscall(std::string_view("writev"))->number;
+  sum.count = 4;
+  sum.errors = {{EPIPE, 1}, {EIO, 1}};
+  sums.sums = {sum};
+  const NodeCalls summed = sums.reduce();
+  EXPECT_TRUE(summed.errors.count({"writev", EPIPE, true}));
+  EXPECT_TRUE(summed.errors.count({"writev", EIO, false}));
+}
+
 TEST(Applications, AreWhoeverIsNotTheMountsDaemon) {
   TestLog log = test_log("c1", 3, 10);
   log.process = kFuseDaemon;
   log.call("read", 3, 100, 100, 1, 0.1);
   log.call("write", kFirstServerSocket + 1, 100, 100, 1, 0.1);
   EXPECT_FALSE(log.reduce().applications);
+  log.process = kFuseDaemon + 1;  // another thread of it, for strace a process
+  log.call("futex", 0, 0, 0, 1, 0.1);
+  log.fd(12, FdKind::socket, FdClass::to_server, "", "10.0.0.1:49152");
+  log.fails("openat", "/var/log/mount.log", EACCES, 1);
+  EXPECT_FALSE(log.reduce().applications);
   log.process = kApp;
   log.call("write", kAppFd, 100, 100, 1, 0.1);
   EXPECT_TRUE(log.reduce().applications);
+}
+
+TEST(Applications, AnswersDoNotTakeTheRoomOfFailures) {
+  TestLog log = test_log("c1", 3, 60);
+  for (int i = 0; i < 20'001; ++i) log.fails("openat", "/mnt/module.py", ENOENT, 1 + i * 0.001, 0.0001);
+  log.fails("openat", "/mnt/f", EIO, 30);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.failed.size(), 1u);
+  EXPECT_EQ(node.failed[0].error, EIO);
+  EXPECT_EQ(node.errors.at({"openat", ENOENT, false}).count, 20'001u);
+}
+
+// The descriptor of unlinkat is a folder's.
+TEST(Applications, ACallInAFolderThatNeverReturnedHasNoName) {
+  TestLog log = test_log("c1", 3, 60);
+  log.process = kApp;
+  log.fd(8, FdKind::folder, FdClass::other, "/mnt/folder");
+  log.call("unlinkat", 8, 0, 0, 20, -1);
+  log.fd(9, FdKind::folder, FdClass::other, "/usr/share");
+  log.call("unlinkat", 9, 0, 0, 21, -1);
+  log.call("newfstatat", kAppFd, 0, 0, 22, 10);  // as fstat: the descriptor is the file's
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.slow.size(), 2u) << "the machine's own folders are nobody's mount";
+  EXPECT_EQ(node.slow[0].name, "");
+  EXPECT_EQ(node.slow[1].name, "/mnt/f");
 }
 
 TEST(Applications, ASlowOpenHasTheNameOfWhatItOpened) {
@@ -227,6 +309,47 @@ TEST(Links, ARequestWithoutAnAnswerIsAWait) {
   EXPECT_EQ(node.links[1].waits[0].until_ns, test_ns(60));
 }
 
+TEST(Links, WhoEndsWaitsForNothing) {
+  TestLog log = test_log("c1", 3, 60);
+  for (int second = 0; second < 10; ++second) use(log, 3, second, 2);
+  log.process = kFuseDaemon;
+  log.event(CallKind::exit, 1, SIGKILL, 20);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.links[1].waits.size(), 1u);
+  EXPECT_EQ(node.links[1].waits[0].until_ns, test_ns(20));
+}
+
+// Two mounts of one client: the end of one does not answer the other.
+TEST(Links, AWaitOfTwoDoesNotEndWithOne) {
+  TestLog log = test_log("c1", 3, 60);
+  for (int32_t process : {kFuseDaemon, kFuseDaemon + 1}) {
+    log.process = process;
+    log.fd(kFirstServerSocket + 2, FdKind::socket, FdClass::to_server, "", "10.0.0.2:49152");
+    log.call("write", kFirstServerSocket + 2, 100, 100, process - kFuseDaemon, 0.0001);
+  }
+  log.event(CallKind::exit, 1, SIGTERM, 20);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.links.size(), 1u);
+  ASSERT_EQ(node.links[0].waits.size(), 1u);
+  EXPECT_EQ(node.links[0].waits[0].until_ns, test_ns(60));
+}
+
+TEST(Links, ManyShortWaitsLeaveRoomForALongOne) {
+  TestLog log = test_log("c1", 3, 9000);
+  log.process = kFuseDaemon;
+  for (int i = 0; i < 3000; ++i) {  // a client that keeps idle connections alive
+    log.call("write", kFirstServerSocket + 1, 100, 100, i * 2, 0.0001);
+    log.call("read", kFirstServerSocket + 1, 100, 100, i * 2 + 1.5, 0.0001);
+  }
+  log.call("write", kFirstServerSocket + 1, 100, 100, 7000, 0.0001);
+  const NodeCalls node = log.reduce();
+  EXPECT_LE(node.links[0].waits.size(), 1024u);
+  EXPECT_NEAR(static_cast<double>(node.forgotten_wait_ns), 1.5e9, 1e6);
+  EXPECT_EQ(node.links[0].waits.back().from_ns, test_ns(7000.0001));
+  EXPECT_TRUE(std::is_sorted(node.links[0].waits.begin(), node.links[0].waits.end(),
+                             [](const LinkWait& a, const LinkWait& b) { return a.from_ns < b.from_ns; }));
+}
+
 TEST(Processes, EndsSignalsAndSilencesAreKept) {
   TestLog log = test_log("s1", 3, 60);
   serve(log, 1);
@@ -251,6 +374,43 @@ TEST(Processes, WhatCompletesNothingIsSilentFromItsFirstCallOn) {
   ASSERT_EQ(node.gaps.size(), 1u);
   EXPECT_EQ(node.gaps[0].from_ns, test_ns(0.5));
   EXPECT_EQ(node.gaps[0].until_ns, test_ns(60));
+}
+
+TEST(Processes, WhatCompletesItsFirstCallLateWasSilentFromTheBeginning) {
+  TestLog log = test_log("s1", 3, 60);
+  for (int second = 50; second < 60; ++second) serve(log, second);
+  const NodeCalls node = log.reduce();
+  ASSERT_EQ(node.gaps.size(), 1u);
+  EXPECT_EQ(node.gaps[0].from_ns, test_ns(0));
+  ReduceOptions options;
+  options.since_ns = test_ns(30);
+  EXPECT_EQ(log.reduce(options).gaps.at(0).from_ns, test_ns(30));
+}
+
+// A service that was started again and joined the capture.
+TEST(Processes, WhoComesAfterAnotherHasPerhapsJustBegun) {
+  TestLog log = test_log("s1", 3, 60);
+  for (int second = 0; second < 30; ++second) serve(log, second);
+  log.event(CallKind::exit, 1, SIGTERM, 30);
+  log.process = 555;
+  log.fd(kStorageFd, FdKind::file, FdClass::storage, "/brick/f");
+  for (int second = 32; second < 60; ++second) log.call("pread64", kStorageFd, 4096, 4096, second, 0.001);
+  const NodeCalls node = log.reduce();
+  EXPECT_TRUE(node.gaps.empty());
+  EXPECT_EQ(node.serving, 1u);
+}
+
+TEST(Processes, HelpersThatEndLeaveRoomForTheDaemon) {
+  TestLog log = test_log("s1", 3, 60);
+  for (int i = 0; i < 5000; ++i) {
+    log.process = 1000 + i;
+    log.event(CallKind::exit, 1, 0, 1 + i * 0.001);
+  }
+  log.process = kBrick;
+  log.event(CallKind::exit, 1, SIGSEGV, 30);
+  const NodeCalls node = log.reduce();
+  EXPECT_EQ(node.ends.back().status, SIGSEGV);
+  EXPECT_LE(node.ends.size(), 4096u);
 }
 
 TEST(Processes, AKillEndsASilence) {
@@ -315,6 +475,19 @@ TEST(Reduce, ClocksAreCorrectedAndTimesOutsideAreLeftOut) {
   const NodeCalls node = log.reduce(options);
   EXPECT_EQ(node.times[static_cast<size_t>(CallTime::dread)].size(), 3u);
   EXPECT_EQ(node.start_ns, test_ns(3));
+}
+
+TEST(Join, WhoIsNeitherServerNorClientIsNotJudged) {
+  TestCluster cluster(3, 10);
+  cluster.work(0, 10);
+  std::vector<Node> nodes = test_nodes(3);
+  nodes[3].kind = NodeKind::other;  // c1
+  std::vector<NodeCalls> logs;
+  for (const TestLog& log : cluster.servers) logs.push_back(log.reduce());
+  logs.push_back(cluster.client.reduce());
+  const CallData data = join_nodes(std::move(logs), nodes);
+  EXPECT_TRUE(data.clients.empty());
+  EXPECT_THAT(data.notes, testing::ElementsAre(testing::HasSubstr("c1 is neither server nor client")));
 }
 
 TEST(Join, AServerWithoutALogIsNamed) {

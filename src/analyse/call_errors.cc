@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::string_view kAtServer = "expected:";
 constexpr std::string_view kAtClient = "expected_at_client:";
-constexpr int kFirstRestart = 512;  // ERESTARTSYS and kin: the kernel's own, programs never see them
 
 constexpr int kNotNow[] = {EAGAIN, EINTR, EINPROGRESS};
 constexpr int kAnswers[] = {ENOENT, ENOTDIR, EISDIR, EEXIST, ENOTEMPTY,  ENODATA, ERANGE, ENAMETOOLONG,

@@ -34,16 +34,27 @@ LinkTracker::State* LinkTracker::state_of(const std::string& server, const std::
 
 void LinkTracker::end_wait(State& state, int64_t t_ns, bool answered) {
   const int64_t from = std::exchange(state.waiting_since_ns, 0);
-  if (from == 0 || t_ns - from < kNotableWait || state.link.waits.size() >= kMostWaits) return;
+  if (from == 0) return;
+  awaited_.erase({state.process, &state});
+  if (t_ns - from < kNotableWait) return;
+  if (state.link.waits.size() >= kMostWaits)
+    forgotten_ns_ = std::max(forgotten_ns_, keep_longer_half(state.link.waits));
   state.link.waits.push_back({from, t_ns, answered});
 }
 
-void LinkTracker::wrote(const std::string& server, const std::string& endpoint, int64_t t_ns) {
+void LinkTracker::wrote(int32_t process, const std::string& server, const std::string& endpoint, int64_t t_ns) {
   State* state = state_of(server, endpoint);
   if (!state) return;
   state->link.last_ns = t_ns;
   state->link.last_was_read = false;
-  if (state->waiting_since_ns == 0) state->waiting_since_ns = t_ns;
+  if (state->waiting_since_ns == 0) {
+    state->waiting_since_ns = t_ns;
+    state->process = process;
+    awaited_.insert({process, state});
+  } else if (state->process != process && state->process != 0) {
+    awaited_.erase({state->process, state});
+    state->process = 0;
+  }
 }
 
 void LinkTracker::read(const std::string& server, const std::string& endpoint, int64_t t_ns) {
@@ -62,12 +73,22 @@ void LinkTracker::failed(const std::string& server, const std::string& endpoint,
   refusal.last_ns = t_ns;
 }
 
+void LinkTracker::ended(int32_t process, int64_t t_ns) {
+  auto it = awaited_.lower_bound({process, nullptr});
+  while (it != awaited_.end() && it->first == process) {
+    State* state = it->second;
+    ++it;
+    end_wait(*state, t_ns, false);
+  }
+}
+
 void LinkTracker::finish(int64_t end_ns, NodeCalls& out) {
   for (auto& [key, state] : states_) {
     end_wait(state, end_ns, false);
     out.links.push_back(std::move(state.link));
   }
   out.refusals = std::move(refusals_);
+  out.forgotten_wait_ns = forgotten_ns_;
 }
 
 }  // namespace culprit

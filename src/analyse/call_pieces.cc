@@ -16,7 +16,7 @@ uint64_t key_of(const Call& call, int32_t fd) {
 
 bool means_later(const Call& call) {
   const int error = call.errno_value();
-  return error == EAGAIN || error == EINTR || error >= 512;  // 512 and more: the kernel will restart it
+  return error == EAGAIN || error == EINTR || error >= kFirstRestart;
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include <set>
 #include <utility>
 
+#include "analyse/call_errors.h"
 #include "analyse/call_links.h"
 #include "analyse/call_pieces.h"
+#include "analyse/call_verdict.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "calls/fd_map.h"
@@ -26,7 +28,8 @@ constexpr size_t kMostMoments = 4096;             // more than an hour of errors
 constexpr size_t kMostExamples = 64;              // enough to find the file
 constexpr size_t kMostAppCalls = 20'000;          // failed or slow ones
 constexpr size_t kMostProcesses = 1'000'000;      // a client may run a shell loop
-constexpr size_t kMostOther = 4096;               // ends, signals, gaps
+constexpr size_t kMostOther = 4096;               // ends, signals, gaps, calls under way
+constexpr size_t kMostStretched = 10'000'000;     // seconds of long calls; more than any disk's queue makes in a day
 constexpr int64_t kNotable = 5 * kNsPerSecond;    // a gap or a call that somebody might have to explain
 constexpr int64_t kStartUp = 5 * kNsPerSecond;    // in which a new process looks for files that need not be there
 constexpr int64_t kBeginning = 2 * kNsPerSecond;  // until the probes are in place everywhere
@@ -109,8 +112,15 @@ bool is_network(const Call& call) {
   return known && known->family == Family::network;
 }
 
+// What is not known to be something else (strace without -yy, sums, lost records) and breaks like a connection is one.
+bool breaks_like_socket(int number, int error) {
+  return path_argument(number) < 0 && is_connection_error(error);
+}
+
 bool on_socket(const Call& call, const FdRecord* target) {
-  return is_network(call) || (target && target->kind == FdKind::socket);
+  if (is_network(call)) return true;
+  if (target) return target->kind == FdKind::socket;
+  return call.kind == CallKind::call && breaks_like_socket(call.number, call.errno_value());
 }
 
 void add_moment(int64_t first_ns, int64_t last_ns, ErrorCount& out) {
@@ -153,6 +163,11 @@ class Reducer {
     bool completed = false;
     bool served = false;  // since its fork or exec
   };
+  struct OpenCall {
+    int32_t process;
+    int64_t start_ns;
+    CallTime which;
+  };
   struct FastKey {  // cheaper than ErrorKey: EAGAIN comes a thousand times a second
     CallKind kind;
     int32_t number;
@@ -163,13 +178,20 @@ class Reducer {
 
   int64_t ours(int64_t t_ns) const { return t_ns - options_.offset_ns; }
   bool in_range(int64_t t_ns) const { return ours(t_ns) >= options_.since_ns && ours(t_ns) <= options_.until_ns; }
-  bool is_application(const Call& call) const { return !fuse_.count(call.process); }
+  int64_t begin() const { return std::max(ours(start_ns_), options_.since_ns); }
+  bool is_application(const Call& call) const { return !fuse_.count(call.process) && !to_server_.count(call.process); }
   bool holds_served(int32_t process) const { return storage_.count(process) || to_client_.count(process); }
+  // A manager beside the data daemons may sleep as long as it likes, so those with storage decide where there are any.
+  bool is_serving(int32_t process) const {
+    return storage_.empty() ? to_client_.count(process) > 0 : storage_.count(process) > 0;
+  }
   ProcessState* see_process(const Call& call);  // null when it has ended, or there are too many
   void end_silence(int32_t process, const ProcessState& state, int64_t until_ns);
   void on_exit(const Call& call);
   void on_signal(const Call& call);
   void on_server_call(const Call& call, const FdRecord* target);
+  void on_disk_call(const Call& call, CallTime which);
+  void stretch(int64_t start_ns, int64_t end_ns, CallTime which);
   void on_client_call(const Call& call, const FdRecord* target);
   void on_link(const Call& call, const FdRecord& target);
   void on_application(const Call& call, const FdRecord* target);
@@ -185,11 +207,14 @@ class Reducer {
   NodeCalls out_;
   PieceReader pieces_;
   LinkTracker links_;
-  std::set<int32_t> storage_, to_client_, fuse_;  // processes that have such a descriptor
+  std::set<int32_t> storage_, to_client_, to_server_, fuse_;  // processes that have such a descriptor
   std::map<int32_t, ProcessState> processes_;
+  bool served_before_ = false;        // somebody with storage or a client's socket has completed a call or ended
   std::map<int32_t, int64_t> ended_;  // those with such a descriptor: a thread's last call may come after the end
   std::map<FastKey, ErrorCount> errors_;
   std::map<std::string, const Surroundings::Peer*> peers_;  // by endpoint
+  std::vector<OpenCall> under_way_;                         // disk calls that have not returned
+  size_t stretched_ = 0;
   int64_t last_ns_ = 0;
 };
 
@@ -207,6 +232,7 @@ Reducer::Reducer(const LogHeader& header, const std::vector<FdRecord>& fds, cons
   for (const FdRecord& record : fds) {
     if (record.fd_class == FdClass::storage) storage_.insert(record.process);
     if (record.fd_class == FdClass::to_client) to_client_.insert(record.process);
+    if (record.fd_class == FdClass::to_server) to_server_.insert(record.process);
     if (record.fd_class == FdClass::fuse) fuse_.insert(record.process);
   }
   out_.serves = !storage_.empty() || !to_client_.empty();
@@ -248,18 +274,23 @@ Reducer::ProcessState* Reducer::see_process(const Call& call) {
     if (!state.completed && first) state.last_ns = call.start_ns;
     return &state;
   }
+  // Who was there and completes its first call late was silent from the beginning. Where some calls were not captured
+  // nobody knows, and where another served before it has perhaps just begun.
+  if (!state.completed && state.started_ns == 0)
+    state.last_ns = out_.wanted == "all" && !served_before_
+                        ? begin() + options_.offset_ns
+                        : std::min(call.start_ns, state.last_ns == 0 ? INT64_MAX : state.last_ns);
   end_silence(call.process, state, call.end_ns());
   state.completed = true;
+  served_before_ = served_before_ || holds_served(call.process);
   state.last_ns = std::max(state.last_ns, call.end_ns());
   return &state;
 }
 
 void Reducer::end_silence(int32_t process, const ProcessState& state, int64_t until_ns) {
-  if (state.last_ns == 0 || until_ns - state.last_ns < kNotable) return;
-  // A manager beside the data daemons may sleep as long as it likes, so those with storage decide where there are any.
-  const bool counts = storage_.empty() ? to_client_.count(process) > 0 : storage_.count(process) > 0;
-  if (out_.server && counts && out_.gaps.size() < kMostOther)
-    out_.gaps.push_back({process, ours(state.last_ns), ours(until_ns)});
+  if (state.last_ns == 0 || until_ns - state.last_ns < kNotable || !out_.server || !is_serving(process)) return;
+  if (out_.gaps.size() >= kMostOther) keep_longer_half(out_.gaps);
+  out_.gaps.push_back({process, ours(state.last_ns), ours(until_ns)});
 }
 
 void Reducer::on_signal(const Call& call) {
@@ -272,30 +303,59 @@ void Reducer::on_exit(const Call& call) {
   if (call.number != 1) return;  // a thread's
   auto found = processes_.find(call.process);
   const bool there = found == processes_.end() || found->second.started_ns == 0;
-  const bool serving = there ? holds_served(call.process) : found->second.served;
+  bool serving = there ? holds_served(call.process) : found->second.served;
+  if (out_.sums) serving = call.result != 0;  // sums know no descriptors: a clean end may be a helper's, others may not
   if (found != processes_.end()) {
     end_silence(call.process, found->second, call.end_ns());  // a kill ends a hang, but it does not undo it
     processes_.erase(found);                                  // its number may be used again
   }
-  if (holds_served(call.process)) ended_[call.process] = call.end_ns();
-  if (!out_.server || out_.ends.size() >= kMostOther) return;
+  if (holds_served(call.process)) {
+    ended_[call.process] = call.end_ns();
+    served_before_ = true;
+  }
+  if (to_server_.count(call.process)) links_.ended(call.process, ours(call.end_ns()));
+  if (!out_.server) return;
+  const bool tells =
+      serving || (there && signal_of(static_cast<int>(call.result)) != 0);  // helpers must not take the daemons' room
+  if (out_.ends.size() >= (tells ? kMostOther : kMostOther / 2)) return;
   out_.ends.push_back({ours(call.end_ns()), call.process, static_cast<int>(call.result), serving, there});
 }
 
 void Reducer::on_server_call(const Call& call, const FdRecord* target) {
   if (call.failed()) return count_error(call, target, name_of_target(call, target));
   const Transfer transfer = transfer_of(call);
-  if (!target || !call.finished() || transfer == Transfer::none) return;
-  const int64_t second = ours(call.end_ns()) / kNsPerSecond;
-  if (target->fd_class == FdClass::storage && transfer != Transfer::sync) {
-    const CallTime which = transfer == Transfer::read ? CallTime::dread : CallTime::dwrite;
-    add_time(out_.times[static_cast<size_t>(which)], second, 1, static_cast<double>(call.duration_ns));
-  }
-  if (target->fd_class != FdClass::to_client || transfer != Transfer::read || only_peeks(call)) return;
+  if (!target || transfer == Transfer::none) return;
+  if (target->fd_class == FdClass::storage && transfer != Transfer::sync)
+    on_disk_call(call, transfer == Transfer::read ? CallTime::dread : CallTime::dwrite);
+  if (!call.finished() || target->fd_class != FdClass::to_client || transfer != Transfer::read || only_peeks(call))
+    return;
   const EndedPieces ended = pieces_.add(call, target->fd);
   for (size_t i = 0; i < ended.count; ++i)
     add_time(out_.times[static_cast<size_t>(CallTime::nsread)], ours(ended.piece[i].until_ns) / kNsPerSecond, 1,
              static_cast<double>(ended.piece[i].until_ns - ended.piece[i].from_ns));
+}
+
+void Reducer::on_disk_call(const Call& call, CallTime which) {
+  if (!call.finished()) {
+    if (under_way_.size() < kMostOther) under_way_.push_back({call.process, call.start_ns, which});
+    return;
+  }
+  stretch(call.start_ns, call.end_ns(), which);
+  add_time(out_.times[static_cast<size_t>(which)], ours(call.end_ns()) / kNsPerSecond, 1,
+           static_cast<double>(call.duration_ns));
+}
+
+// A disk that takes seconds for a call must not look like one that has nothing to do: a call of a second and more
+// counts in every second that it was under way, too, with its age at the second's end.
+void Reducer::stretch(int64_t start_ns, int64_t end_ns, CallTime which) {
+  if (end_ns - start_ns < kNsPerSecond) return;
+  const int64_t start = ours(start_ns);
+  const int64_t last = std::min(ours(end_ns), options_.until_ns) / kNsPerSecond;
+  for (int64_t second = std::max(start, begin()) / kNsPerSecond; second < last; ++second) {
+    if (stretched_++ >= kMostStretched) return;
+    add_time(out_.times[static_cast<size_t>(which)], second, 1,
+             static_cast<double>((second + 1) * kNsPerSecond - start));
+  }
 }
 
 void Reducer::on_client_call(const Call& call, const FdRecord* target) {
@@ -321,7 +381,7 @@ void Reducer::on_link(const Call& call, const FdRecord& target) {
   const int error = call.errno_value();
   if (is_connection_error(error)) return links_.failed(peer->node, target.peer, error, t_ns);
   const Transfer transfer = transfer_of(call);
-  if (transfer == Transfer::write && call.result > 0) return links_.wrote(peer->node, target.peer, t_ns);
+  if (transfer == Transfer::write && call.result > 0) return links_.wrote(call.process, peer->node, target.peer, t_ns);
   if (transfer != Transfer::read || only_peeks(call)) return;
   if (call.result > 0) links_.read(peer->node, target.peer, t_ns);
   if (call.result == 0 && bytes_asked(call) != 0) links_.failed(peer->node, target.peer, 0, t_ns);
@@ -340,19 +400,22 @@ bool may_be_mounted(const FdRecord* target, const std::string& name) {
 }
 
 void Reducer::on_application(const Call& call, const FdRecord* target) {
-  out_.applications = true;
   const bool by_path = call.kind == CallKind::call && path_argument(call.number) >= 0 && !is_exec(call);
   const bool on_file =
       target && target->fd_class == FdClass::other && (target->kind == FdKind::file || target->kind == FdKind::folder);
   if (!by_path && !on_file) return;
+  out_.applications = true;
   const bool slow = !call.finished() || call.duration_ns >= kNotable;
   if (!slow && !call.failed()) return;
   const std::string name = name_of_target(call, target);
-  if (!may_be_mounted(by_path ? nullptr : target, name)) return;
+  const std::string where = name.empty() && target ? target->name + "/" : name;
+  if (!may_be_mounted(by_path ? nullptr : target, where)) return;
   if (call.failed()) count_error(call, target, name);
+  const ErrorKey key{label_of(call), call.errno_value(), false};
+  if (!slow && (means_not_now(key) || is_answer(key))) return;
   std::vector<AppCall>& list = slow ? out_.slow : out_.failed;
   if (list.size() >= kMostAppCalls) return;
-  list.push_back({label_of(call), name, ours(call.start_ns), call.finished() ? ours(call.end_ns()) : 0, call.finished(),
+  list.push_back({key.call, name, ours(call.start_ns), call.finished() ? ours(call.end_ns()) : 0, call.finished(),
                   call.errno_value(), call.thread});
 }
 
@@ -364,7 +427,10 @@ bool Reducer::in_start_up(const Call& call) const {
 
 std::string Reducer::name_of_target(const Call& call, const FdRecord* target) const {
   if (const FdRecord* path = fds_.failed_path(call.sequence)) return path->name;
-  if (const int32_t fd = made_fd(call); fd >= 0) target = fds_.find(call.process, fd, call.end_ns());
+  if (const int32_t fd = made_fd(call); fd >= 0)
+    target = fds_.find(call.process, fd, call.end_ns());
+  else if (call.kind == CallKind::call && folder_argument(call.number) >= 0 && target && target->kind != FdKind::file)
+    return "";  // the descriptor is the folder's, not the file's
   if (!target) return "";
   return target->name.empty() ? target->peer : target->name;
 }
@@ -406,7 +472,8 @@ void Reducer::add(const CallSum& sum) {
                       (known && known->family == Family::network);
   if (!out_.server && (socket || sum.fd_class == FdClass::fuse)) return;
   for (const auto& [error, count] : sum.errors) {
-    const FastKey key{CallKind::call, sum.number, error, socket};
+    const bool breaks = sum.fd_class == FdClass::other && breaks_like_socket(sum.number, error);
+    const FastKey key{CallKind::call, sum.number, error, socket || breaks};
     if (count > 0 && (errors_.count(key) || errors_.size() < kMostPairs))
       add_error(count, ours(start_ns), ours(start_ns) + kNsPerSecond - 1, errors_[key]);
   }
@@ -419,7 +486,15 @@ NodeCalls Reducer::finish(const std::optional<LogEnd>& end) {
   out_.cut = !end;
   if (end) out_.lost = end->lost;
   if (end) out_.unseen = end->unseen;
-  for (const auto& [process, state] : processes_) end_silence(process, state, out_.end_ns + options_.offset_ns);
+  for (const auto& [process, state] : processes_) {
+    end_silence(process, state, out_.end_ns + options_.offset_ns);
+    out_.serving += is_serving(process);
+  }
+  for (const OpenCall& call : under_way_) {
+    auto ended = ended_.find(call.process);
+    const bool died = ended != ended_.end() && ended->second >= call.start_ns;
+    stretch(call.start_ns, died ? ended->second : out_.end_ns + options_.offset_ns, call.which);
+  }
   std::sort(out_.gaps.begin(), out_.gaps.end(), [](const CallGap& a, const CallGap& b) {
     return std::pair(a.from_ns, a.process) < std::pair(b.from_ns, b.process);
   });

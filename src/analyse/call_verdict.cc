@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kMostLostShare = 0.01;               // of all events; a rare errno hides in more than that
 constexpr int64_t kTogether = 10 * kNsPerSecond;      // daemons that end within this were ended by the same hand
-constexpr int kPolite[] = {SIGTERM, SIGINT, SIGHUP};  // how an admin ends a manager beside the data daemons
+constexpr int kPolite[] = {SIGTERM, SIGINT, SIGHUP};  // how an admin ends a daemon
+constexpr int kByShell = 128;                         // a shell tells of a death by a signal with 128 and its number
 
 std::vector<const NodeCalls*> all_nodes(const CallData& data) {
   std::vector<const NodeCalls*> out;
@@ -47,12 +48,24 @@ double largest_lost_share(const CallData& data) {
   return worst;
 }
 
+bool is_polite(int number) {
+  return std::find(std::begin(kPolite), std::end(kPolite), number) != std::end(kPolite);
+}
+
+// A stop that somebody asked for. Daemons that clean up first exit with 0, some with the number of SIGTERM
+// (glusterfsd).
+bool is_stop(int status) {
+  const int number = signal_of(status);
+  if (number != 0) return is_polite(number);
+  const int code = (status >> 8) & 0xff;
+  return code == 0 || code == SIGTERM || is_polite(code - kByShell);
+}
+
 // A manager without data (glusterd, for example) may be ended politely; a daemon that serves may not.
 bool counts(const ProcessEnd& end, size_t servers) {
   if (end.serving) return servers > 1 || end.status != 0;
   const int number = signal_of(end.status);
-  if (!end.there || number == 0) return false;
-  return std::find(std::begin(kPolite), std::end(kPolite), number) == std::end(kPolite);
+  return end.there && number != 0 && !is_polite(number);
 }
 
 size_t servers_with_end_near(const CallData& data, int64_t t_ns) {
@@ -80,13 +93,18 @@ void note_gaps_in_data(const CallData& data, Verdict& verdict) {
     if (node->cut) verdict.notes.push_back(cat("the log of ", node->name, " has no end: its capture was killed"));
   for (const std::string& name : data.unlogged)
     verdict.not_judged.push_back({name, "*", "its system calls were not captured"});
+  for (const NodeCalls& server : data.servers)  // a metadata server, for example
+    if (server.calls == 0 && !server.does_io)
+      verdict.not_judged.push_back({server.name, "*", "no system call of its daemons was seen"});
 }
 
 std::string why_not_healthy(const CallData& data) {
   if (data.servers.empty()) return "no server's system calls were captured";
   if (!data.unlogged.empty()) return cat("the system calls of ", join(data.unlogged, " "), " were not captured");
   for (const NodeCalls& server : data.servers)
-    if (server.calls == 0) return cat("no system call of ", server.name, " was seen: its daemons did not run, or hang");
+    if (server.calls == 0 && server.does_io)
+      return cat("no system call of ", server.name,
+                 " was seen: its daemons did not run, or hang, or are not called as cluster.toml says");
   for (const NodeCalls& server : data.servers)
     if (server.wanted != "all" && server.wanted != "io")
       return cat("of ", server.name, " only the calls ", printable(server.wanted),
@@ -98,6 +116,11 @@ std::string why_not_healthy(const CallData& data) {
   if (largest_lost_share(data) > kMostLostShare)
     return "the capture lost more than 1 % of the events, and what it lost could be what is asked for";
   return "";
+}
+
+size_t comparable_servers(const CallData& data) {
+  return static_cast<size_t>(std::count_if(data.servers.begin(), data.servers.end(),
+                                           [](const NodeCalls& server) { return server.does_io && server.calls > 0; }));
 }
 
 int signal_of(int status) {
@@ -115,22 +138,29 @@ std::string end_fact(const ProcessEnd& end) {
              format_time(end.t_ns));
 }
 
-std::vector<DaemonEnd> lonely_ends(const CallData& data, std::vector<std::string>& notes) {
-  std::vector<DaemonEnd> out;
+DaemonEnds find_ends(const CallData& data, std::vector<std::string>& notes) {
+  DaemonEnds out;
   std::set<std::string> together;
+  bool stopped = true;
   const size_t all = data.servers.size();
   for (const NodeCalls& server : data.servers)
     for (const ProcessEnd& end : server.ends) {
       if (!counts(end, all)) continue;
       const size_t near = servers_with_end_near(data, end.t_ns);
-      if (near >= 2 && near * 2 >= all)
+      if (near >= 2 && near * 2 >= all) {
         together.insert(server.name);
-      else
-        out.push_back({&server, end});
+        stopped &= is_stop(end.status) && near == all;
+      } else {
+        out.lonely.push_back({&server, end});
+      }
     }
-  if (!together.empty())
-    notes.push_back(cat("daemons of ", together.size(), " of ", all,
-                        " servers ended at about the same time: that is a stop, not a crash"));
+  if (together.empty()) return out;
+  if (stopped)
+    notes.push_back(cat("daemons of all ", all, " servers ended at about the same time: that is a stop, not a crash"));
+  else
+    out.together =
+        cat("daemons of ", together.size(), " of ", all,
+            " servers ended, of half of them or more at about the same time: no single server explains that");
   return out;
 }
 

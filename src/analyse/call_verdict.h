@@ -16,15 +16,22 @@ void note_gaps_in_data(const CallData& data, Verdict& verdict);
 // 1 % of the events were lost. "" when it can.
 std::string why_not_healthy(const CallData& data);
 
+// Servers that can be compared with each other: they do I/O, and calls of theirs were seen.
+size_t comparable_servers(const CallData& data);
+
 int signal_of(int status);  // that ended a process, from its wait(2) status; 0: it exited by itself
 // "killed by SIGKILL", "exited with 1".
 std::string end_text(int status);
-// Ends of the file system's daemons that are no part of a common stop; why a server's end counts: docs/hotdep09.md.
+// The file system's daemons that ended; why a server's end counts: docs/hotdep09.md.
 struct DaemonEnd {
   const NodeCalls* server = nullptr;
   ProcessEnd end;
 };
-std::vector<DaemonEnd> lonely_ends(const CallData& data, std::vector<std::string>& notes);
+struct DaemonEnds {
+  std::vector<DaemonEnd> lonely;
+  std::string together;  // why several ends at once are no crash and not healthy; "" without them, or when all stopped
+};
+DaemonEnds find_ends(const CallData& data, std::vector<std::string>& notes);
 // "process 4711 was killed by SIGKILL at 2026-..."
 std::string end_fact(const ProcessEnd& end);
 

@@ -73,6 +73,116 @@ TEST(Hang, AServerOfWhichNobodyKnowsWhoServesIsNotHealthy) {
   EXPECT_THAT(verdict.reason, AllOf(HasSubstr("no process of s3"), HasSubstr("storage"), HasSubstr("data_ports")));
 }
 
+TEST(Hang, WithTooFewPeersAtWorkNobodyIsHealthy) {
+  TestCluster cluster(4);
+  cluster.work(0, 20);
+  for (int second = 20; second < 60; ++second) serve(cluster.server(1), second);  // the others are silent
+  std::vector<NodeCalls> nodes;
+  for (const TestLog& log : cluster.servers) nodes.push_back(log.reduce());
+  const Verdict verdict = judged(join_nodes(std::move(nodes), test_nodes(4, 0)));
+  EXPECT_EQ(verdict.answer, Answer::undecided);
+  EXPECT_THAT(verdict.reason, HasSubstr("on s2 s3 s4 a daemon completed no call"));
+}
+
+// Clients of which only the applications were traced cannot say for whom they wait.
+TEST(Hang, AClientWithoutConnectionsDoesNotAcquit) {
+  TestCluster cluster = without_s2();
+  std::erase_if(cluster.client.fds, [](const FdRecord& fd) { return fd.process == kFuseDaemon; });
+  std::erase_if(cluster.client.calls, [](const Call& call) { return call.process == kFuseDaemon; });
+  const Verdict verdict = judged(cluster.join());
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].server, "s2");
+}
+
+// Every server has a second daemon without work; s2's first one hangs.
+TEST(Hang, IdleDaemonsBesideThoseAtWorkHideNothingAndAccuseNobody) {
+  TestCluster cluster = without_s2();
+  TestCluster healthy(4);
+  healthy.work(0, 60);
+  for (TestCluster* each : {&cluster, &healthy})
+    for (TestLog& log : each->servers) {
+      log.process = 555;
+      log.fd(kStorageFd, FdKind::file, FdClass::storage, "/brick2/f");
+      log.call("pread64", kStorageFd, 4096, 4096, 0.1, 0.001);
+    }
+  const Verdict verdict = judged(cluster.join());
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].server, "s2");
+  EXPECT_EQ(judged(healthy.join()).answer, Answer::healthy);
+  std::vector<NodeCalls> nodes;
+  for (const TestLog& log : healthy.servers) nodes.push_back(log.reduce());
+  EXPECT_EQ(judged(join_nodes(std::move(nodes), test_nodes(4, 0))).answer, Answer::undecided)
+      << "without clients nobody knows whether somebody waits for it";
+}
+
+TEST(Crash, HalfOfTheServersTogetherAreNoStopAndNotHealthy) {
+  for (int status : {SIGSEGV, SIGTERM}) {
+    TestCluster all(4);
+    all.work(0, 55);
+    for (int i = 1; i <= 4; ++i) all.server(i).event(CallKind::exit, 1, status == SIGSEGV ? SIGSEGV : 1 << 8, 55 + i);
+    EXPECT_EQ(judged(all.join()).answer, Answer::undecided) << status;
+    TestCluster cluster(4);
+    cluster.work(0, 60);
+    for (int i : {2, 3}) cluster.server(i).event(CallKind::exit, 1, status, 59 + i * 0.1);
+    const Verdict verdict = judged(cluster.join());
+    EXPECT_EQ(verdict.answer, Answer::undecided) << status;
+    EXPECT_THAT(verdict.reason, HasSubstr("daemons of 2 of 4 servers ended")) << status;
+  }
+}
+
+TEST(Crash, ServersThatAllRefuseAreNotHealthy) {
+  TestCluster cluster(4);
+  cluster.work(0, 60);
+  cluster.client.process = kFuseDaemon;
+  for (int i : {1, 3}) cluster.client.call("connect", kFirstServerSocket + i, 0, -ECONNREFUSED, 30, 0.001);
+  const Verdict verdict = judged(cluster.join());
+  EXPECT_EQ(verdict.answer, Answer::undecided);
+  EXPECT_THAT(verdict.reason, HasSubstr("refused by s1 s3"));
+}
+
+// A data server that sleeps beside metadata servers has no peers.
+TEST(Hang, MetadataServersAreNoPeersAndNotAccused) {
+  TestCluster cluster(4);
+  cluster.work(0, 10);
+  std::vector<NodeCalls> nodes;
+  for (int second = 10; second < 60; ++second)
+    for (int i : {3, 4}) serve(cluster.server(i), second);
+  for (const TestLog& log : cluster.servers) nodes.push_back(log.reduce());
+  CallData data = join_nodes(std::move(nodes), test_nodes(4, 0));
+  data.servers[2].does_io = data.servers[3].does_io = false;
+  EXPECT_EQ(judged(data).answer, Answer::undecided);
+  for (NodeCalls& server : data.servers) server.does_io = !server.does_io;
+  EXPECT_EQ(judged(data).answer, Answer::healthy) << "two metadata servers are idle";
+}
+
+// The second daemon of a peer was stopped later; the first one worked all the time.
+TEST(Hang, ADaemonThatEndedLaterDoesNotHideThatItsServerWorked) {
+  TestCluster cluster = without_s2();
+  for (int i : {3, 4}) {
+    TestLog& log = cluster.server(i);
+    log.process = 555;
+    log.fd(kStorageFd, FdKind::file, FdClass::storage, "/brick2/f");
+    log.call("pread64", kStorageFd, 4096, 4096, 0.1, 0.001);
+    log.event(CallKind::exit, 1, 0, 59.5);
+  }
+  const Verdict verdict = judged(cluster.join());
+  ASSERT_FALSE(verdict.culprits.empty());
+  EXPECT_EQ(verdict.culprits[0].server, "s2");
+  EXPECT_EQ(verdict.culprits[0].cause, "hang");
+}
+
+// A metadata server that was not captured, because its daemon is no data daemon.
+TEST(Hang, AServerWithoutDataNeedsNoCalls) {
+  TestCluster cluster(4);
+  cluster.work(0, 60).server(4).calls.clear();
+  CallData data = cluster.join();
+  data.servers[3].does_io = false;
+  const Verdict verdict = judged(data);
+  EXPECT_EQ(verdict.answer, Answer::healthy) << verdict.reason;
+  ASSERT_EQ(verdict.not_judged.size(), 1u);
+  EXPECT_EQ(verdict.not_judged[0].server, "s4");
+}
+
 // Half of the servers said something, but only one of them refused.
 TEST(Crash, AClosedConnectionOfAnotherServerDoesNotAcquit) {
   TestCluster cluster(4);

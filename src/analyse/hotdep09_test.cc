@@ -213,8 +213,28 @@ TEST(Errors, ACrashInSumsIsNotHealthy) {
   cluster.work(0, 60);
   for (TestLog& log : cluster.servers) log.header.sums = true;
   EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::healthy);
-  cluster.server(2).event(CallKind::exit, 1, SIGKILL, 30);
-  EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::undecided);
+  const size_t before = cluster.server(2).calls.size();
+  for (int status : {SIGKILL, SIGTERM, 15 << 8}) {
+    cluster.server(2).calls.resize(before);
+    cluster.server(2).fds.clear();  // sums come without
+    cluster.server(2).event(CallKind::exit, 1, status, 30);
+    EXPECT_EQ(judged("hotdep09_errors", cluster.join(), &profile).answer, Answer::undecided) << status;
+  }
+}
+
+// What only this server gets may be what only this server was watched for.
+TEST(Errors, ServersWithoutALogAreNoPeers) {
+  TestCluster cluster = failing(EPERM, "chmod");
+  for (int logged : {1, 2}) {
+    std::vector<NodeCalls> nodes;
+    for (int i = 2; i < 2 + logged; ++i) nodes.push_back(cluster.server(i).reduce());
+    const Verdict verdict = judged("hotdep09_errors", join_nodes(std::move(nodes), test_nodes(5, 0)), nullptr);
+    EXPECT_EQ(verdict.answer, Answer::undecided) << logged;
+  }
+  CallData data = cluster.join();
+  EXPECT_EQ(judged("hotdep09_errors", data, nullptr).culprits.at(0).server, "s2");
+  data.servers[1].does_io = false;  // a metadata server does what no other does
+  EXPECT_NE(judged("hotdep09_errors", data, nullptr).answer, Answer::culprit);
 }
 
 TEST(Errors, CompletionsThatNobodySawAreNotHealthy) {

@@ -20,6 +20,7 @@ enum class CallKind : uint8_t {
 };
 constexpr int kCallKinds = 5;
 
+constexpr int kFirstRestart = 512;   // ERESTARTSYS and kin: the kernel makes the call again, programs never see them
 constexpr int64_t kUnfinished = -1;  // as a duration: it had not returned when the capture or its thread ended
 
 struct Call {

@@ -127,7 +127,7 @@ Status CallLogWriter::State::put_calls() {
   std::string raw = encode_calls(calls);
   calls.clear();
   RETURN_IF_ERROR(put(LogFile::calls, BlockKind::calls, raw, count));
-  written_calls += static_cast<int64_t>(count);
+  if (!header.sums) written_calls += static_cast<int64_t>(count);  // beside sums they are signals and ends
   return Ok{};
 }
 
@@ -229,7 +229,7 @@ Status CallLogWriter::close(LogEnd end) {
 }
 
 int64_t CallLogWriter::calls() const {
-  uint64_t waiting = state_->calls.size();
+  uint64_t waiting = state_->header.sums ? 0 : state_->calls.size();
   for (const CallSum& sum : state_->sums) waiting += sum.count;
   return state_->written_calls + static_cast<int64_t>(waiting);
 }

@@ -65,6 +65,15 @@ int fd_argument(int number) {
   return first_argument(number, {Arg::fd, Arg::dirfd});
 }
 
+int second_fd_argument(int number) {
+  const int first = fd_argument(number);
+  const Syscall* call = find_syscall(number);
+  if (first < 0 || !call) return -1;
+  for (size_t i = static_cast<size_t>(first) + 1; i < call->args.size(); ++i)
+    if (call->args[i] == Arg::fd || call->args[i] == Arg::dirfd) return static_cast<int>(i);
+  return -1;
+}
+
 int path_argument(int number) {
   return first_argument(number, {Arg::path});
 }
@@ -80,7 +89,14 @@ int vector_bytes_argument(int number) {
 }
 
 int64_t bytes_asked(const Call& call) {
-  if (call.kind == CallKind::aio || call.kind == CallKind::uring) return as_count(call.args[1]);
+  if (call.kind == CallKind::aio || call.kind == CallKind::uring) {
+    constexpr int kAio[] = {0, 1, 7, 8};  // opcodes that move data: linux/aio_abi.h, linux/io_uring.h
+    constexpr int kUring[] = {1, 2, 4, 5, 22, 23, 26, 27, 47, 49, 60, 61};
+    auto moves = [&](const auto& list) {
+      return std::find(std::begin(list), std::end(list), call.number) != std::end(list);
+    };
+    return (call.kind == CallKind::aio ? moves(kAio) : moves(kUring)) ? as_count(call.args[1]) : -1;
+  }
   const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
   if (!known || (known->transfer != Transfer::read && known->transfer != Transfer::write)) return -1;
   int at = vector_bytes_argument(call.number);

@@ -50,6 +50,7 @@ const Syscall* find_syscall(std::string_view name);
 std::string syscall_name(int number);   // "pread64"; "syscall_999"
 int argument_count(int number);         // 6 for unknown ones
 int fd_argument(int number);            // index of the descriptor the call works on; -1
+int second_fd_argument(int number);     // of splice, sendfile and kin; -1
 int path_argument(int number);          // index of its (first) path; -1
 int folder_argument(int number);        // the descriptor that this path is relative to; -1: the working folder
 int vector_bytes_argument(int number);  // where the bytes asked for are: 5, 4 or -1

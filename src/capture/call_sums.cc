@@ -13,7 +13,6 @@ void add_to_sum(CallSum& sum, const Call& call) {
   sum.sum_ns += ns;
   size_t slot = ns == 0 ? 0 : static_cast<size_t>(std::bit_width(ns)) - 1;
   ++sum.histogram[std::min(slot, sum.histogram.size() - 1)];
-  constexpr int kFirstRestart = 512;  // ERESTARTSYS and kin: the call is made again, nothing has failed
   if (call.failed() && call.errno_value() < kFirstRestart) ++sum.errors[call.errno_value()];
 }
 

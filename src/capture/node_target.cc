@@ -67,10 +67,18 @@ void find_storage(const std::vector<ProcessId>& processes, std::string_view opti
           add_once(around.storage, std::move(folder));
     }
   }
-  for (const std::string& folder : around.storage) {
-    auto device = storage_device(root, folder);
-    if (!device && !processes.empty()) device = storage_device(processes.front().pid, folder);  // in its own mounts
-    if (device) add_once(around.devices, *device);
+  const std::vector<std::string> named = around.storage;
+  for (const std::string& folder : named) {
+    pid_t viewer = root;
+    auto device = storage_device(viewer, folder);
+    if (!device && !processes.empty()) {
+      viewer = processes.front().pid;  // in its own mounts
+      device = storage_device(viewer, folder);
+    }
+    if (!device) continue;
+    add_once(around.devices, *device);
+    std::string real = real_folder(viewer, folder);
+    if (real.size() > 1 && around.storage.size() < kMostStorage) add_once(around.storage, std::move(real));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,25 @@ TEST(NodeTarget, DevicesAreThoseBelowTheStorage) {
   auto device = storage_device(::getpid(), "/");
   ASSERT_TRUE(device);
   EXPECT_THAT(around.devices, ElementsAre(*device));
+}
+
+// Descriptors show where a file really is.
+TEST(NodeTarget, StorageBehindALinkIsFoundByItsRealPathToo) {
+  const std::string folder = testing::TempDir() + "node_target_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  ASSERT_EQ(::mkdir((folder + "/real").c_str(), 0700), 0);
+  ASSERT_EQ(::symlink((folder + "/real").c_str(), (folder + "/link").c_str()), 0);
+  Surroundings around;
+  around.storage = {folder + "/link"};
+  find_storage({}, "", ::getpid(), around);
+  const std::string real = real_folder(::getpid(), folder + "/real");
+  EXPECT_THAT(real, testing::EndsWith("/real"));
+  EXPECT_THAT(around.storage, ElementsAre(folder + "/link", real));
+  find_storage({}, "", ::getpid(), around);
+  EXPECT_EQ(around.storage.size(), 2u) << "once";
+  ::unlink((folder + "/link").c_str());
+  ::rmdir((folder + "/real").c_str());
+  ::rmdir(folder.c_str());
 }
 
 TEST(NodeTarget, DaemonsOfANameAreFoundAndOursIsNot) {

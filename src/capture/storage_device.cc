@@ -1,8 +1,14 @@
 #include "capture/storage_device.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
 
 #include "base/fd.h"
 #include "base/procfile.h"
@@ -18,6 +24,18 @@ constexpr int64_t kMostNumber = UINT32_MAX;
 
 uint64_t device_number(uint64_t high, uint64_t low) {
   return high << 20 | low;
+}
+
+// In the viewer's root and mounts, symbolic links included.
+Fd open_folder(pid_t viewer, const std::string& folder) {
+  Fd root(::open(cat("/proc/", viewer, "/root").c_str(), O_PATH | O_CLOEXEC));
+  if (!root.valid()) return root;
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  Fd opened(static_cast<int>(::syscall(SYS_openat2, root.get(), folder.c_str(), &how, sizeof how)));
+  if (opened.valid() || errno != ENOSYS) return opened;
+  return Fd(::open(cat("/proc/", viewer, "/root", folder).c_str(), O_PATH | O_CLOEXEC));  // before Linux 5.6
 }
 
 }  // namespace
@@ -49,7 +67,7 @@ std::optional<uint64_t> device_of_mount(std::string_view mountinfo, int64_t moun
 }
 
 std::optional<uint64_t> storage_device(pid_t viewer, const std::string& folder) {
-  Fd opened(::open(cat("/proc/", viewer, "/root", folder).c_str(), O_PATH | O_CLOEXEC));
+  const Fd opened = open_folder(viewer, folder);
   if (!opened.valid()) return std::nullopt;
   auto fdinfo = read_file(cat("/proc/self/fdinfo/", opened.get()), kMostFdinfo);
   auto mounts = read_file(cat("/proc/", viewer, "/mountinfo"), kMostMounts);
@@ -58,6 +76,14 @@ std::optional<uint64_t> storage_device(pid_t viewer, const std::string& folder) 
   struct stat info {};
   if (device || ::fstat(opened.get(), &info) != 0) return device;
   return device_number(major(info.st_dev), minor(info.st_dev));
+}
+
+std::string real_folder(pid_t viewer, const std::string& folder) {
+  const Fd opened = open_folder(viewer, folder);
+  if (!opened.valid()) return "";
+  char text[PATH_MAX];
+  const ssize_t size = ::readlink(cat("/proc/self/fd/", opened.get()).c_str(), text, sizeof text);
+  return size <= 0 || size == sizeof text ? "" : std::string(text, static_cast<size_t>(size));
 }
 
 }  // namespace culprit

@@ -13,6 +13,8 @@ namespace culprit {
 
 // `folder` is named as process `viewer` sees it; nullopt when it is not there. The number is as in call.h.
 std::optional<uint64_t> storage_device(pid_t viewer, const std::string& folder);
+// Its path without symbolic links, which is how descriptors show it; "" when it is not there.
+std::string real_folder(pid_t viewer, const std::string& folder);
 
 // The parsers, for the tests: texts of /proc/PID/fdinfo/FD and /proc/PID/mountinfo.
 std::optional<int64_t> parse_fdinfo_mount(std::string_view fdinfo);

@@ -5,6 +5,7 @@ the same calls and signals, event for event, in every thread, from the program's
 What differs by nature is in the tables below with the reason, and nowhere else.
 """
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import sys
 
 from record_common import Bench, check
 from syscap_common import (ERRNO, STRACE, UNFINISHED, backends, capture, events_of, fresh_folder, is_restart,
-                           program, read_told, strace_events)
+                           program, read_told, show, strace_events)
 
 PROGRAMS = {"files": 0, "paths": 0, "offsets": 0, "sockets": 0, "nonblocking": 0, "passing": 0, "processes": 0,
             "thread_exec": 6, "signals": 0, "threads": 0, "memory": 0, "aio": 0, "aio_ring": 0, "uring": 0, "refused": 0,
@@ -164,6 +165,12 @@ def find_call(told, events, at):
     raise AssertionError("not seen: %s\n  of that name: %s" % (told.text, "\n  ".join(near) or "nothing"))
 
 
+def check_sender(event, code, sender):
+    """Of a signal; its code is a negative number of 64 bits now and then."""
+    check((event.args[0] & 0xFFFFFFFF, event.args[1]) == (code & 0xFFFFFFFF, sender),
+          "%s: not code %d, sender %d" % (event, code, sender))
+
+
 def check_told_thread(lines, events, backend):
     """The lines of one thread, in their order."""
     at = 0
@@ -171,11 +178,15 @@ def check_told_thread(lines, events, backend):
         if told.word == "CALL":
             at = find_call(told, events, at)
             wrong = same_rest(told, events[at])
+            if backend == "ebpf" and told.extra.get("ring_target", "") not in events[at].target:
+                wrong = "target '%s'" % events[at].target
             check(not wrong, "%s: seen with %s" % (told.text, wrong))
             at += 1
         elif told.word == "SIGNAL" or (told.word == "IGNORED" and backend == "ptrace"):
             places = [i for i, e in enumerate(events) if i >= at and e.kind == "signal" and e.name == told.name]
             check(places, "not seen: " + told.text)
+            if told.extra:
+                check_sender(events[places[0]], told.extra["code"], told.extra["sender"])
             at = places[0] + 1
         elif told.word == "EXIT":
             ends = [e for e in events if e.kind == "exit"]
@@ -199,6 +210,8 @@ def check_completions(told, events):
         check(event.args[0] & 0xFFFFFFFF == int(line.args[0]) & 0xFFFFFFFF, "%s: descriptor %s" % (line.text, event))
         if kind == "aio":
             check(event.args[1:3] == [int(line.args[1]), int(line.args[2])], "%s: bytes and offset %s" % (line.text, event))
+        else:
+            check(event.asked == (None if line.args[1] == "-1" else int(line.args[1])), "%s: bytes %s" % (line.text, event))
 
 
 def check_told(told, events, backend):
@@ -294,6 +307,15 @@ def check_followed(bench, backend, name, wanted):
     print("%s: %s with --calls %s has the right names" % (backend, name, ",".join(wanted)))
 
 
+def check_second_descriptor(bench, backend):
+    """Of a call with two descriptors both have a name, and not one that their numbers had before."""
+    text = show(bench, bench.path("others-%s.run" % backend), "--call", "tee,splice")
+    for call, names in (("tee", r"tee\(\d+<pipe:\[\d+\]>, \d+<pipe:\[\d+\]>"), ("splice", r"splice\(\d+<pipe:.*/spliced>")):
+        check(re.search(names, text), "%s: the descriptors of %s: %s" % (backend, call, text))
+    check("stale" not in text, "%s: a name of before: %s" % (backend, text))
+    print("%s: both descriptors of a call have their names" % backend)
+
+
 def ignore_signals():
     for number in (signal.SIGCHLD, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -321,6 +343,9 @@ def main():
                 check_inherited(bench, backend)
                 check_followed(bench, backend, "sockets", ["sendto", "recvfrom", "read", "write"])
                 check_followed(bench, backend, "uring", ["pwrite64"])
+        if "others" in names:
+            for backend in backends():
+                check_second_descriptor(bench, backend)
 
 
 if __name__ == "__main__":

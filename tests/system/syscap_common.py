@@ -207,9 +207,11 @@ def read_told(path):
                 told.append(Told("UNSEEN", 0, outcome=int(words[1]), text=line.strip()))
             elif words[0] == "EXIT":
                 told.append(Told("EXIT", int(words[1]), outcome=int(words[2]), text=line.strip()))
-            else:  # SIGNAL, IGNORED, COUNT
-                count = int(words[3]) if words[3:] else None
-                told.append(Told(words[0], int(words[1]), words[2], outcome=count, text=line.strip()))
+            elif words[0] == "COUNT":
+                told.append(Told("COUNT", int(words[1]), words[2], outcome=int(words[3]), text=line.strip()))
+            else:  # SIGNAL, IGNORED
+                extra = {key: int(value) for key, value in (word.split("=") for word in words[3:])}
+                told.append(Told(words[0], int(words[1]), words[2], extra=extra, text=line.strip()))
     return told
 
 

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -64,6 +65,22 @@ def come_and_go(bench, backend, server):
             check_events(bench, backend, server, run)
         shutil.rmtree(run)
     print("%s: attached and detached %d times" % (backend, ATTACHES))
+
+
+def wait_and_die(bench, backend, server):
+    """A process that has waited in one call since before the capture: who ended it is known."""
+    run = bench.path("waiting-%s.run" % backend)
+    sleeper = subprocess.Popen(["sleep", "60"])
+    bench.children.append(sleeper)
+    tracer = attach(bench, backend, server, run, "--pid", str(sleeper.pid))
+    wait_for_log(bench, run, tracer)
+    sleeper.terminate()
+    sleeper.wait(10)
+    code, said = bench.stop(tracer)
+    check(code == 0, "%s: exit code %d: %s" % (backend, code, said))
+    signals = [e for e in events_of(bench, run) if e.kind == "signal" and e.process == sleeper.pid]
+    check([(e.name, e.args[:2]) for e in signals] == [("SIGTERM", [0, os.getpid()])], "%s: %s" % (backend, signals))
+    print("%s: who ended a process that only waited is known" % backend)
 
 
 def stay_stopped(server, when):
@@ -146,6 +163,7 @@ def main():
         server = TracedServer(bench)
         for backend in backends():
             log = kill_the_tracer(bench, backend, server)
+            wait_and_die(bench, backend, server)
             stopped(bench, backend, server)
             come_and_go(bench, backend, server)
         damaged(bench, log)

@@ -1,5 +1,6 @@
 // Kernel AIO by its raw calls: each completion is an event of its own, with the request it belongs to.
 #include <linux/aio_abi.h>
+#include <sys/uio.h>
 
 #include "expect.h"
 
@@ -20,9 +21,15 @@ iocb request(int opcode, long fd, void* buffer, size_t bytes, long offset, unsig
 
 void note_completion(const io_event& event) {
   const iocb* done = reinterpret_cast<const iocb*>(event.obj);
+  __u64 bytes = done->aio_nbytes;
+  if (done->aio_lio_opcode == IOCB_CMD_PWRITEV) {
+    const iovec* parts = reinterpret_cast<const iovec*>(done->aio_buf);
+    bytes = 0;
+    for (__u64 i = 0; i < done->aio_nbytes; ++i) bytes += parts[i].iov_len;
+  }
   trace::Line line;
   line.add("AIO %10ld %d %d %6llu %6lld %016llx = %20lld", trace::thread_id(), done->aio_lio_opcode, done->aio_fildes,
-           done->aio_nbytes, done->aio_offset, event.data, event.res);
+           bytes, done->aio_offset, event.data, event.res);
   line.end();
 }
 
@@ -51,8 +58,11 @@ int main(int argc, char** argv) {
   iocb* both[] = {&first, &second};
   CALL(io_submit, context, 2, both);
   reap(context, 2);
+  iovec parts[] = {{text, 100}, {text, 50}};
+  iocb gathering = request(IOCB_CMD_PWRITEV, fd, parts, 2, 4096, 0x23);
+  submit(context, gathering);
   iocb reading = request(IOCB_CMD_PREAD, fd, back, sizeof back, 0, 0x33);
-  submit(context, reading);  // short: 4196 of 8192
+  submit(context, reading);  // short: 4246 of 8192
   iocb syncing = request(IOCB_CMD_FSYNC, fd, nullptr, 0, 0, 0x44);
   submit(context, syncing);
   iocb wrong = request(IOCB_CMD_PREAD, 77, back, 10, 0, 0x55);

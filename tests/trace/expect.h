@@ -1,13 +1,13 @@
 // A test program that tells, in a file, what a tracer must have seen of it. Each line is one event of one thread:
 //
-//   CALL THREAD NAME COUNT ARG... = RESULT [asked=N] [slow=NS] [path=P] [target=T]
+//   CALL THREAD NAME COUNT ARG... = RESULT [asked=N] [slow=NS] [path=P] [target=T] [ring_target=T]
 //                               RESULT is -errno when it failed, ? when it never returned
-//   SIGNAL THREAD NAME          a handler ran, or it was deadly
+//   SIGNAL THREAD NAME [code=C sender=S]   a handler ran, or it was deadly
 //   IGNORED THREAD NAME         sent and ignored: only a tracer by ptrace is told of it
 //   EXIT PROCESS STATUS         the end of a process, as wait(2) has it
 //   COUNT THREAD NAME N         as many calls of that name, no more
 //   AIO THREAD OPCODE FD BYTES OFFSET DATA = RESULT
-//   URING THREAD OPCODE FD DATA = RESULT
+//   URING THREAD OPCODE FD BYTES DATA = RESULT   BYTES is -1 when it moves none
 //   UNSEEN N                    completions that no call told of
 //
 // Numbers have a fixed width, because the file is written by a traced call whose result must not differ between runs.
@@ -70,6 +70,7 @@ struct Extra {
   long slow_ns = 0;
   const char* path = nullptr;
   const char* target = nullptr;
+  const char* ring_target = nullptr;  // what io_uring made of the descriptor, which ptrace cannot see
 };
 inline thread_local Extra next;
 
@@ -81,6 +82,9 @@ inline void fails_on(const char* path) {
 }
 inline void on(const char* target) {
   next.target = target;
+}
+inline void on_by_ring(const char* target) {
+  next.ring_target = target;
 }
 inline void takes(long ns) {
   next.slow_ns = ns;
@@ -118,6 +122,7 @@ inline void add_extra(Line& line) {
   if (next.slow_ns > 0) line.add(" slow=%ld", next.slow_ns);
   if (next.path) line.add(" path=%s", next.path);
   if (next.target) line.add(" target=%s", next.target);
+  if (next.ring_target) line.add(" ring_target=%s", next.ring_target);
   next = {};
 }
 
@@ -141,6 +146,11 @@ inline void note_open(long thread, const char* name, const long* args, size_t co
 inline void note_signal(long thread, const char* name) {
   Line line;
   line.add("SIGNAL %10ld %s", thread, name);
+  line.end();
+}
+inline void note_signal(long thread, const char* name, int code, long sender) {
+  Line line;
+  line.add("SIGNAL %10ld %s code=%d sender=%ld", thread, name, code, sender);
   line.end();
 }
 

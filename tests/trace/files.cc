@@ -19,6 +19,10 @@ void write_all_ways(long fd) {
   CALL(pwrite64, fd, b, 6, 100);
   on("data"), asks(16);
   CALL(writev, fd, both, 2);
+  iovec many[40];
+  for (iovec& each : many) each = {a, 1};
+  on("data"), asks(40);
+  CALL(writev, fd, many, 40);
   on("data"), asks(16);
   CALL(pwritev, fd, both, 2, 200, 0);
   on("data"), asks(16);

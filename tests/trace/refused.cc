@@ -1,4 +1,4 @@
-// Calls that a seccomp filter of the program's own refuses: the kernel never enters them, and they fail all the same.
+// Calls that a seccomp filter of the program's own answers: the kernel never enters them, and they return all the same.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -14,11 +14,12 @@ constexpr unsigned short kLoad = BPF_LD | BPF_W | BPF_ABS;
 constexpr unsigned short kIfEqual = BPF_JMP | BPF_JEQ | BPF_K;
 constexpr unsigned short kGive = BPF_RET | BPF_K;
 
-// fsync fails with EIO, mkdirat with EPERM; a comparison that fails skips one row.
+// fsync fails with EIO, mkdirat with EPERM, fdatasync is said to be well; a comparison that fails skips one row.
 sock_filter rows[] = {
     {kLoad, 0, 0, offsetof(seccomp_data, nr)}, {kIfEqual, 0, 1, SYS_fsync},
     {kGive, 0, 0, SECCOMP_RET_ERRNO | EIO},    {kIfEqual, 0, 1, SYS_mkdirat},
-    {kGive, 0, 0, SECCOMP_RET_ERRNO | EPERM},  {kGive, 0, 0, SECCOMP_RET_ALLOW},
+    {kGive, 0, 0, SECCOMP_RET_ERRNO | EPERM},  {kIfEqual, 0, 1, SYS_fdatasync},
+    {kGive, 0, 0, SECCOMP_RET_ERRNO | 0},      {kGive, 0, 0, SECCOMP_RET_ALLOW},
 };
 
 }  // namespace
@@ -34,6 +35,8 @@ int main(int argc, char** argv) {
   CALL(fsync, fd);
   trace::fails_on("refused-folder");
   CALL(mkdirat, AT_FDCWD, "refused-folder", 0700);
+  trace::on("refused-file");
+  CALL(fdatasync, fd);
   CALL(close, fd);
   return trace::finish();
 }

@@ -84,6 +84,21 @@ void dies_of_a_fault() {
   trace::note_exit(child, status);
 }
 
+// By a signal that nobody minds: the kernel ends the process before it would be delivered.
+void dies_of_a_broken_pipe() {
+  long child = CALL(fork);
+  if (child == 0) {
+    int broken[2];
+    CALL(pipe2, broken, 0);
+    CALL(close, broken[0]);
+    CALL(write, broken[1], "x", 1);  // EPIPE
+  }
+  int status = 0;
+  CALL(wait4, child, &status, 0, nullptr);
+  trace::note_signal(child, "SIGPIPE", SI_USER, child);
+  trace::note_exit(child, status);
+}
+
 void killed_while_it_waits() {
   int ready[2];
   static char byte[1];
@@ -113,6 +128,7 @@ int main(int argc, char** argv) {
   interrupted();
   waited_for();
   dies_of_a_fault();
+  dies_of_a_broken_pipe();
   killed_while_it_waits();
   return trace::finish(handled == 2 ? 0 : 98);
 }

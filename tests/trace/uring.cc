@@ -1,6 +1,9 @@
 // io_uring by its raw calls, one request at a time: the completion carries the number that the program gave the
 // request.
 #include <linux/io_uring.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "expect.h"
 
@@ -58,10 +61,18 @@ class Uring {
     return reinterpret_cast<char*>(at);
   }
   static unsigned* word(char* ring, unsigned offset) { return reinterpret_cast<unsigned*>(ring + offset); }
+  static long bytes_of(const io_uring_sqe& wanted) {
+    if (wanted.opcode == IORING_OP_READ || wanted.opcode == IORING_OP_WRITE) return wanted.len;
+    if (wanted.opcode != IORING_OP_WRITEV) return -1;
+    long sum = 0;
+    const iovec* parts = reinterpret_cast<const iovec*>(wanted.addr);
+    for (unsigned i = 0; i < wanted.len; ++i) sum += static_cast<long>(parts[i].iov_len);
+    return sum;
+  }
   static void note(const io_uring_sqe& wanted, const io_uring_cqe& done) {
     trace::Line line;
-    line.add("URING %10ld %d %d %016llx = %20d", trace::thread_id(), wanted.opcode, wanted.fd, done.user_data,
-             done.res);
+    line.add("URING %10ld %d %d %6ld %016llx = %20d", trace::thread_id(), wanted.opcode, wanted.fd, bytes_of(wanted),
+             done.user_data, done.res);
     line.end();
   }
 
@@ -94,6 +105,24 @@ void close_and_reuse(Uring& ring) {
   trace::on("uring-second"), trace::asks(1);
   CALL(pwrite64, again, "x", 1, 0);
   CALL(close, again);
+}
+
+// A socket that the ring connects has a peer afterwards.
+void connect_and_write(Uring& ring) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  long listener = CALL(socket, AF_INET, SOCK_STREAM, 0);
+  CALL(bind, listener, &address, size);
+  CALL(listen, listener, 1);
+  CALL(getsockname, listener, &address, &size);
+  long client = CALL(socket, AF_INET, SOCK_STREAM, 0);
+  ring.run(request(IORING_OP_CONNECT, client, &address, 0, size, 0x100a));
+  trace::on_by_ring("->127.0.0.1:"), trace::asks(1);
+  CALL(write, client, "x", 1);
+  CALL(close, client);
+  CALL(close, listener);
 }
 
 // One request, a completion for every time that there is something to read: nobody tells whose they are. The pipe stays
@@ -131,8 +160,11 @@ int main(int argc, char** argv) {
   ring.run(request(IORING_OP_READ, fd, text, 4096, (1UL << 32) - 50, 0x1004));  // short: 150
   ring.run(request(IORING_OP_FSYNC, fd, nullptr, 0, 0, 0x1005));
   ring.run(request(IORING_OP_READ, 77, text, 10, 0, 0x1006));  // EBADF
+  iovec parts[] = {{text, 100}, {text, 50}};
+  ring.run(request(IORING_OP_WRITEV, fd, parts, 2, 0, 0x1009));
   CALL(ftruncate, fd, 0);
   close_and_reuse(ring);
+  connect_and_write(ring);
   poll_again_and_again(ring);
   ring.close();
   CALL(close, fd);

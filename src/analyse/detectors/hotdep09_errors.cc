@@ -146,7 +146,10 @@ struct Sorted {
 
 // Half of the servers or more with the same pair: that is what they were asked to do, not one that is odd.
 bool is_widespread(const UnexpectedError& pair, const CallData& data) {
-  return data.server_count() >= kLeastServers && pair.servers.size() * 2 >= data.server_count();
+  const size_t all = comparable_servers(data);
+  const auto with = static_cast<size_t>(
+      std::count_if(pair.servers.begin(), pair.servers.end(), [&](size_t i) { return data.servers[i].does_io; }));
+  return all >= kLeastServers && with * 2 >= all;
 }
 
 uint64_t count_of(const UnexpectedError& pair, const CallData& data) {
@@ -160,7 +163,7 @@ void note_pair(const UnexpectedError& pair, const CallData& data, const std::str
     out.notes.push_back(cat(pair_text(pair.key), " was seen ", times_text(count_of(pair, data)), " on ",
                             pair.servers.size() == 1
                                 ? data.servers[pair.servers[0]].name
-                                : cat(pair.servers.size(), " of ", data.server_count(), " servers"),
+                                : cat(pair.servers.size(), " of ", data.servers.size(), " servers"),
                             why));
 }
 
@@ -188,14 +191,15 @@ Sorted sort_out(const CallData& data, const ExpectedErrors& expected, bool train
 // Why nothing found is not "healthy".
 std::string why_undecided(const CallData& data, const Sorted& sorted, bool trained, Verdict& verdict) {
   if (const std::string hidden = why_not_healthy(data); !hidden.empty()) return hidden;
-  if (!trained && data.server_count() < kLeastServers)
-    return "no profile, and fewer than three servers: nobody can say which errors are daily work";
+  if (!trained && comparable_servers(data) < kLeastServers)
+    return "no profile, and fewer than three servers to compare: nobody can say which errors are daily work";
   if (!sorted.widespread.empty())
     return cat(sorted.widespread, " on half of the servers or more: no single one is at fault");
-  const std::vector<DaemonEnd> ends = lonely_ends(data, verdict.notes);
-  if (ends.empty()) return "";
-  return cat("no call failed unexpectedly, but on ", ends.front().server->name, " ", end_fact(ends.front().end),
-             ": --detector hotdep09_hang judges that");
+  const DaemonEnds ends = find_ends(data, verdict.notes);
+  if (ends.lonely.empty()) return ends.together;
+  const DaemonEnd& first = ends.lonely.front();
+  return cat("no call failed unexpectedly, but on ", first.server->name, " ", end_fact(first.end),
+             first.server->sums ? "" : ": --detector hotdep09_hang judges that");
 }
 
 void add_notes(const CallData& data, const Sorted& sorted, bool trained, Verdict& verdict) {
@@ -219,9 +223,10 @@ Result<Verdict> diagnose(const CallData& data, const Profile* profile, const Par
   add_notes(data, sorted, trained, verdict);
   if (!data.watched_applications())
     verdict.not_judged.push_back({"*", "propagation", "no application's calls were captured"});
-  // Without a profile two servers cannot tell daily work from failure.
-  if (trained || data.server_count() >= kLeastServers)
-    for (auto& [server, charges] : sorted.charges)
+  // Without a profile only peers tell daily work from failure: two servers cannot, and a metadata server has none.
+  const bool compared = comparable_servers(data) >= kLeastServers;
+  for (auto& [server, charges] : sorted.charges)
+    if (trained || (compared && data.servers[server].does_io))
       verdict.culprits.push_back(accuse(data.servers[server], std::move(charges), data, p));
   std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(),
                    [](const Accusation& a, const Accusation& b) { return a.onset_from_ns < b.onset_from_ns; });

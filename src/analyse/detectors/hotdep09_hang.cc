@@ -113,18 +113,22 @@ std::string stopped_by(const NodeCalls& server, const CallGap& gap) {
   return "";
 }
 
-// At work: it was captured during the silence and has no long silence of its own in it.
+// At work: it was captured during the silence, and one of its daemons at least has no long silence of its own in it.
 bool is_at_work(const Look& look, const NodeCalls& peer, const CallGap& gap) {
   if (peer.start_ns > gap.from_ns + look.quiet_ns || peer.end_ns < gap.until_ns - look.quiet_ns) return false;
-  return std::none_of(peer.gaps.begin(), peer.gaps.end(), [&](const CallGap& own) {
-    return std::min(own.until_ns, gap.until_ns) - std::max(own.from_ns, gap.from_ns) > look.quiet_ns;
-  });
+  std::set<int32_t> silent;
+  for (const CallGap& own : peer.gaps)
+    if (std::min(own.until_ns, gap.until_ns) - std::max(own.from_ns, gap.from_ns) > look.quiet_ns)
+      silent.insert(own.process);
+  size_t serving = peer.serving;
+  for (const ProcessEnd& end : peer.ends) serving += end.serving && end.t_ns > gap.from_ns;
+  return silent.size() < std::max<size_t>(serving, 1);
 }
 
 bool most_peers_work(const Look& look, const NodeCalls& server, const CallGap& gap) {
   size_t peers = 0, working = 0;
   for (const NodeCalls& peer : look.data.servers) {
-    if (&peer == &server) continue;
+    if (&peer == &server || !peer.does_io || peer.calls == 0) continue;
     ++peers;
     working += is_at_work(look, peer, gap);
   }
@@ -137,24 +141,39 @@ bool ended_near(const NodeCalls& server, const CallGap& gap) {
   });
 }
 
-// A server's silence counts when somebody has a reason to mind it; otherwise it may just have had nothing to do.
-void judge_silences(const Look& look, const std::vector<Trouble>& stalls, std::vector<Suspicion>& out,
+// What accuses nobody and is not healthy either.
+struct Doubts {
+  std::set<std::string> silent;    // servers whose silence has no peers at work beside it
+  std::set<std::string> refusing;  // servers, half of them or more
+  std::string ended;
+};
+
+// A server's silence counts when somebody has a reason to mind it; otherwise it may just have had nothing to do. Where
+// nobody could be seen waiting, it counts when the whole server is silent.
+void judge_silences(const Look& look, const std::vector<Trouble>& stalls, std::vector<Suspicion>& out, Doubts& doubts,
                     Verdict& verdict) {
   size_t idle = 0;
+  const bool watched = std::any_of(look.data.clients.begin(), look.data.clients.end(),
+                                   [](const NodeCalls& client) { return !client.links.empty(); });
   for (const NodeCalls& server : look.data.servers)
     for (const CallGap& gap : server.gaps) {
       if (gap.until_ns - gap.from_ns <= look.timeout_ns || ended_near(server, gap)) continue;
-      if (!most_peers_work(look, server, gap)) continue;
+      const std::string stopped = stopped_by(server, gap);
+      const std::string waiting = waiting_client(look, server.name, gap.from_ns, gap.until_ns);
+      const bool minded = !stopped.empty() || !waiting.empty();
+      if (!minded && !watched && !server.does_io) continue;  // nobody else does what a metadata server does
+      if (!most_peers_work(look, server, gap) || (!minded && !watched && is_at_work(look, server, gap))) {
+        if (minded || !watched) doubts.silent.insert(server.name);
+        continue;
+      }
       Suspicion found{&server, server.name, "hang", gap.from_ns, gap.from_ns + look.timeout_ns, 0, {}};
       if (gap.until_ns < server.end_ns) found.end_ns = gap.until_ns;
       found.facts.push_back(cat("process ", gap.process, " completed no call for ",
                                 seconds_text(gap.until_ns - gap.from_ns), " from ", format_time(gap.from_ns),
                                 " on, while most of its peers did"));
-      const std::string stopped = stopped_by(server, gap);
-      const std::string waiting = waiting_client(look, server.name, gap.from_ns, gap.until_ns);
       if (!stopped.empty()) found.facts.push_back(stopped);
       if (!waiting.empty()) found.facts.push_back(waiting);
-      if (!look.data.clients.empty() && stopped.empty() && waiting.empty()) {
+      if (watched && !minded) {
         if (++idle <= kMostNotes)
           verdict.notes.push_back(cat(server.name, ": ", found.facts.front(), ", but no client waited for it"));
         continue;
@@ -167,12 +186,13 @@ void judge_silences(const Look& look, const std::vector<Trouble>& stalls, std::v
 }
 
 // The servers that owe this client an answer at this moment (section 7: the last call with them was a request), and
-// since when.
+// since when. Waits as short as some that were forgotten would name a few of many.
 std::map<std::string, int64_t> debtors(const NodeCalls& client, int64_t t_ns) {
   std::map<std::string, int64_t> out;
   for (const ClientLink& link : client.links)
     for (const LinkWait& wait : link.waits) {
       if (wait.from_ns > t_ns - kInFlight || wait.until_ns < t_ns) continue;
+      if (wait.until_ns - wait.from_ns <= client.forgotten_wait_ns) continue;
       auto [found, is_new] = out.emplace(link.server, wait.from_ns);
       if (!is_new) found->second = std::min(found->second, wait.from_ns);
     }
@@ -201,8 +221,10 @@ void judge_stalls(const Look& look, const std::vector<Trouble>& stalls, std::vec
   }
 }
 
-void judge_ends(const Look& look, std::vector<Suspicion>& out, Verdict& verdict) {
-  for (const DaemonEnd& each : lonely_ends(look.data, verdict.notes)) {
+void judge_ends(const Look& look, std::vector<Suspicion>& out, Doubts& doubts, Verdict& verdict) {
+  const DaemonEnds ends = find_ends(look.data, verdict.notes);
+  doubts.ended = ends.together;
+  for (const DaemonEnd& each : ends.lonely) {
     Suspicion found{each.server, each.server->name, "crash", each.end.t_ns, each.end.t_ns, 0, {}};
     found.facts.push_back(end_fact(each.end));
     for (const SignalSeen& seen : each.server->signals)
@@ -222,13 +244,16 @@ bool convicts(int error, const NodeCalls* server, bool suffered) {
   return error == ECONNREFUSED || (!server && suffered && error != ETIMEDOUT);
 }
 
-void judge_refusals(const Look& look, bool suffered, std::vector<Suspicion>& out) {
+void judge_refusals(const Look& look, bool suffered, std::vector<Suspicion>& out, Doubts& doubts) {
   std::set<std::string> refusing;
   for (const NodeCalls& client : look.data.clients)
     for (const auto& [name, errors] : client.refusals)
       for (const auto& [error, refusal] : errors)
         if (convicts(error, look.data.server(name), suffered)) refusing.insert(name);
-  if (are_most(refusing.size(), look.data.server_count())) return;
+  if (are_most(refusing.size(), look.data.server_count())) {
+    doubts.refusing = std::move(refusing);
+    return;
+  }
   for (const NodeCalls& client : look.data.clients)
     for (const auto& [name, errors] : client.refusals)
       for (const auto& [error, refusal] : errors) {
@@ -299,15 +324,26 @@ std::string aggregated_node(const CallData& data) {
   return "";
 }
 
-std::string why_undecided(const CallData& data, const std::vector<Trouble>& troubles) {
+std::string names_of(const std::set<std::string>& servers) {
+  return join(std::vector<std::string>(servers.begin(), servers.end()), " ");
+}
+
+std::string why_undecided(const CallData& data, const std::vector<Trouble>& troubles, const Doubts& doubts) {
   if (const std::string hidden = why_not_healthy(data); !hidden.empty()) return hidden;
   for (const NodeCalls& server : data.servers)
     if (server.does_io && !server.serves)
       return cat("no process of ", server.name,
                  " was seen with storage or a client's socket, so nobody knows whose silence matters there: give its "
                  "storage or the cluster's data_ports in cluster.toml");
-  if (troubles.empty()) return "";
-  return cat(trouble_text(troubles.front()), ", but no server can be told from the others");
+  if (!troubles.empty()) return cat(trouble_text(troubles.front()), ", but no server can be told from the others");
+  if (!doubts.ended.empty()) return doubts.ended;
+  if (!doubts.silent.empty())
+    return cat(
+        "on ", names_of(doubts.silent),
+        " a daemon completed no call for longer than the time-out, and nothing tells whether it hung or was idle");
+  if (!doubts.refusing.empty())
+    return cat("clients were refused by ", names_of(doubts.refusing), ", which no single server explains");
+  return "";
 }
 
 Result<Verdict> diagnose(const CallData& data, const Profile*, const Parameters& p) {
@@ -324,15 +360,16 @@ Result<Verdict> diagnose(const CallData& data, const Profile*, const Parameters&
   const std::vector<Trouble> stalls = find_stalls(look);
   std::vector<Trouble> troubles = find_connection_errors(look);
   std::vector<Suspicion> suspicions;
-  judge_ends(look, suspicions, verdict);
-  judge_silences(look, stalls, suspicions, verdict);
+  Doubts doubts;
+  judge_ends(look, suspicions, doubts, verdict);
+  judge_silences(look, stalls, suspicions, doubts, verdict);
   judge_stalls(look, stalls, suspicions);
-  judge_refusals(look, !troubles.empty() || !stalls.empty(), suspicions);
+  judge_refusals(look, !troubles.empty() || !stalls.empty(), suspicions, doubts);
   troubles.insert(troubles.end(), stalls.begin(), stalls.end());
   verdict.culprits = accuse_all(suspicions, troubles);
   verdict.answer = Answer::culprit;
   if (!verdict.culprits.empty()) return verdict;
-  verdict.reason = why_undecided(data, troubles);
+  verdict.reason = why_undecided(data, troubles, doubts);
   verdict.answer = verdict.reason.empty() ? Answer::healthy : Answer::undecided;
   if (verdict.reason.empty()) verdict.reason = "no daemon ended or fell silent, and no application waited in vain";
   return verdict;

@@ -300,22 +300,24 @@ void list_not_judged(const std::vector<Finding>& findings, const TimeInfo& info,
     if (finding.judged == 0) verdict.not_judged.push_back({finding.server, name, "it had no value"});
 }
 
-// Adds the accusations; whether anything could be compared.
-Result<bool> judge_all(const CallData& data, const Profile& profile, const Parameters& p, Verdict& verdict) {
+// Adds the accusations; the resources of which something could be compared.
+Result<std::set<std::string>> judge_all(const CallData& data, const Profile& profile, const Parameters& p,
+                                        Verdict& verdict) {
   std::vector<Table> tables;  // by CallTime
   std::map<std::string, std::vector<Finding>> convicted;
-  bool judged = false;
+  std::set<std::string> judged;
   for (const TimeInfo& info : kTimes) {
     tables.push_back(table_of(data, info.time));
     if (!profile.thresholds.count(std::string(name_of(info.time)))) {
-      if (!tables.back().seconds.empty())
-        verdict.not_judged.push_back({"*", std::string(name_of(info.time)), "it did not happen in training"});
+      const bool happened = !tables.back().seconds.empty();
+      verdict.not_judged.push_back(
+          {"*", std::string(name_of(info.time)), happened ? "it did not happen in training" : "it did not happen"});
       continue;
     }
     ASSIGN_OR_RETURN(const std::vector<Finding> findings, judge(tables.back(), info, profile, p));
     list_not_judged(findings, info, verdict);
     for (const Finding& finding : findings) {
-      judged |= finding.judged > 0;
+      if (finding.judged > 0) judged.insert(info.resource);
       if (finding.convicted) convicted[finding.server].push_back(finding);
     }
   }
@@ -335,10 +337,14 @@ Result<Verdict> diagnose(const CallData& data, const Profile* profile, const Par
     verdict.notes.push_back("train one on fault-free runs with culprit train --detector hotdep09_statistical");
     return undecided(verdict, "no profile");
   }
-  ASSIGN_OR_RETURN(const bool judged, judge_all(data, *profile, p, verdict));
+  ASSIGN_OR_RETURN(const std::set<std::string> judged, judge_all(data, *profile, p, verdict));
   verdict.answer = Answer::culprit;
   if (!verdict.culprits.empty()) return verdict;
-  if (!judged) return undecided(verdict, "in no second could three servers be compared");
+  if (judged.empty()) return undecided(verdict, "in no second could three servers be compared");
+  if (!judged.count("disk"))
+    return undecided(verdict,
+                     "of the disks nothing could be compared: training or this run has no reads and writes of the "
+                     "servers' storage (is it right in cluster.toml?)");
   if (const std::string hidden = why_not_healthy(data); !hidden.empty()) return undecided(verdict, hidden);
   verdict.answer = Answer::healthy;
   verdict.reason = "no server's calls take longer than training and its peers allow";

@@ -30,6 +30,11 @@ struct user_event { /* struct io_event */
   __s64 result2;
 };
 
+enum {
+  kAioReadVectors = 7, /* IOCB_CMD_PREADV */
+  kAioWriteVectors = 8,
+};
+
 struct batch { /* a call that submits or reaps several */
   __u64 list;
   __u64 time_ns;
@@ -92,6 +97,8 @@ static long note_iocb(__u32 index, void* context) {
                                    .fd = iocb.fd,
                                    .opcode = iocb.opcode,
                                    .node = batch->node};
+  if (iocb.opcode == kAioReadVectors || iocb.opcode == kAioWriteVectors)
+    request.bytes = bytes_of_vectors(iocb.buffer, iocb.bytes);
   if (bpf_map_lookup_elem(&aios, &key))
     count_unseen(batch->node, 1); /* the block is used again: its end was not seen */
   if (bpf_map_update_elem(&aios, &key, &request, BPF_ANY)) count_unseen(batch->node, 1);
@@ -169,16 +176,19 @@ static __always_inline void aio_reaped(const struct thread* thread, __u64 id, lo
 enum {
   kFixedFile = 1,       /* REQ_F_FIXED_FILE: a registered file, which has no number */
   kMoreToCome = 1 << 1, /* IORING_CQE_F_MORE: the request goes on after this completion */
-  kUringClose = 19      /* IORING_OP_CLOSE */
+  kIsNotice = 1 << 3,   /* IORING_CQE_F_NOTIF: the buffer of a request that has been told of is free again */
+  kUringClose = 19,     /* IORING_OP_CLOSE */
 };
 
 /* Operations that work on a descriptor, and those whose length and offset are where those of read and write are. */
 #define OP(number) (1ULL << (number))
 static const __u64 kOnDescriptor = OP(1) | OP(2) | OP(3) | OP(4) | OP(5) | OP(6) | OP(8) | OP(9) | OP(10) | OP(13) |
                                    OP(16) | OP(17) | OP(22) | OP(23) | OP(24) | OP(26) | OP(27) | OP(30) | OP(33) |
-                                   OP(34) | OP(40) | OP(41) | OP(43) | OP(47) | OP(48) | OP(49) | OP(56) | OP(57) |
-                                   OP(58) | OP(60) | OP(61);
+                                   OP(34) | OP(40) | OP(41) | OP(43) | OP(46) | OP(47) | OP(48) | OP(49) | OP(55) |
+                                   OP(56) | OP(57) | OP(58) | OP(59) | OP(60) | OP(61);
 static const __u64 kReadsOrWrites = OP(1) | OP(2) | OP(4) | OP(5) | OP(22) | OP(23) | OP(49) | OP(60) | OP(61);
+static const __u64 kWithVectors = OP(1) | OP(2) | OP(60) | OP(61);
+static const __u64 kChangesSocket = OP(16) | OP(56) | OP(57); /* connect, bind, listen */
 static const __u64 kSendsOrReceives = OP(26) | OP(27) | OP(47);
 
 static __always_inline int among(__u64 set, __u32 opcode) {
@@ -193,6 +203,8 @@ static __always_inline void describe_request(struct io_kiocb* req, struct syscap
     request->fd = BPF_CORE_READ(req, cqe.fd);
   if (among(kReadsOrWrites, opcode) && bpf_core_type_exists(struct io_rw)) {
     request->bytes = BPF_CORE_READ((struct io_rw*)req, len);
+    if (among(kWithVectors, opcode))
+      request->bytes = bytes_of_vectors(BPF_CORE_READ((struct io_rw*)req, addr), request->bytes);
     request->offset = BPF_CORE_READ((struct io_rw*)req, kiocb.ki_pos);
   } else if (among(kSendsOrReceives, opcode) && bpf_core_type_exists(struct io_sr_msg)) {
     request->bytes = (__u32)BPF_CORE_READ((struct io_sr_msg*)req, len);
@@ -237,19 +249,24 @@ static __always_inline void count_nameless(void) {
 /* A request that ended without a completion leaves its entry behind, and the kernel gives its memory to the next, which
  * may be a stranger's: then the ring is another. */
 static __always_inline void uring_completed(__u64 ring, __u64 req, __u64 user_data, long result, __u32 flags) {
+  if (flags & kIsNotice) return;
   if (!req) {
     count_nameless();
     return;
   }
   struct syscap_request* request = bpf_map_lookup_elem(&urings, &req);
-  if (!request) return;
+  if (!request) { /* it came before the capture, or was no request at all */
+    count_nameless();
+    return;
+  }
   if (request->data != ring) {
     count_unseen(request->node, 1);
     bpf_map_delete_elem(&urings, &req);
     return;
   }
   send_request(request, kSyscapUring, bpf_ktime_get_ns(), result, user_data);
-  if (request->opcode == kUringClose) forget_fd(request->process, request->fd);
+  if (request->opcode == kUringClose || among(kChangesSocket, request->opcode))
+    forget_fd(request->process, request->fd);
   if (flags & kMoreToCome)
     request->sequence = next_sequence(); /* the next completion is a record of its own */
   else

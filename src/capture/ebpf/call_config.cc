@@ -33,14 +33,6 @@ uint8_t index_or_none(int index) {
   return index < 0 ? uint8_t{kSyscapNoArg} : static_cast<uint8_t>(index);
 }
 
-uint8_t second_fd(const Syscall& call) {
-  int first = fd_argument(call.number);
-  for (size_t i = 0; i < call.args.size(); ++i)
-    if (static_cast<int>(i) > first && first >= 0 && (call.args[i] == Arg::fd || call.args[i] == Arg::dirfd))
-      return static_cast<uint8_t>(i);
-  return kSyscapNoArg;
-}
-
 void fill_vector(const Syscall& call, syscap_call_info& info) {
   int where = vector_bytes_argument(call.number);
   if (where < 0 || call.args[kVectorAt] != Arg::vector) return;
@@ -60,7 +52,7 @@ void fill_call_config(const CallSet& wanted, syscap_config& config) {
     const Syscall* call = find_syscall(static_cast<int>(i));
     if (!call) continue;
     info.fd = index_or_none(fd_argument(call->number));
-    info.second_fd = second_fd(*call);
+    info.second_fd = index_or_none(second_fd_argument(call->number));
     info.path = index_or_none(path_argument(call->number));
     info.folder = index_or_none(folder_argument(call->number));
     if (call->returns_fd) add_flag(info, kSyscapReturnsFd);

@@ -67,6 +67,38 @@ static __always_inline long send_scratch(struct scratch* scratch, __u32 text_byt
   return !failed;
 }
 
+struct vectors {
+  __u64 list; /* of struct iovec */
+  __u64 count;
+  __u64 sum;
+};
+
+static long add_vectors(__u32 index, void* context) {
+  struct vectors* vectors = context;
+  __u64 done = (__u64)index * kSyscapMostVectors;
+  __u64 count = vectors->count - done;
+  __u32 zero = 0;
+  struct scratch* scratch = bpf_map_lookup_elem(&scratches, &zero);
+  if (!scratch || done >= vectors->count) return 1;
+  if (count > kSyscapMostVectors) count = kSyscapMostVectors;
+  barrier_var(count);
+  if (count > kSyscapMostVectors) return 1; /* for the verifier */
+  if (bpf_probe_read_user(scratch->vectors, count * 16, (const void*)(vectors->list + done * 16))) return 1;
+  for (__u32 i = 0; i < kSyscapMostVectors; ++i)
+    if (i < count) vectors->sum += scratch->vectors[2 * i + 1];
+  return 0;
+}
+
+/* The bytes that a vector of buffers asks for. Not inlined: its callers need their stack for other calls. */
+static __noinline __u64 bytes_of_vectors(__u64 list, __u64 count) {
+  struct vectors vectors = {.list = list, .count = count};
+  if (count <= kSyscapMostVectors)
+    add_vectors(0, &vectors);
+  else
+    bpf_loop(kSyscapMostVectorBlocks, add_vectors, &vectors, 0);
+  return vectors.sum;
+}
+
 static long climb(__u32 index, void* context) {
   struct walk* walk = context;
   struct dentry* dentry = walk->dentry;

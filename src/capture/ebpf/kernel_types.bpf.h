@@ -190,6 +190,7 @@ struct kiocb {
 
 struct io_rw {
   struct kiocb kiocb;
+  __u64 addr;
   __u32 len;
 };
 

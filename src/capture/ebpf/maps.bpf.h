@@ -22,6 +22,7 @@ struct thread {
   __u32 node;
   __u32 inside;   /* entered and not returned */
   __u32 fd_class; /* of the descriptor that close() is about to end; aggregating mode */
+  __u32 midway;   /* known since a signal only: it may be in a call that nobody saw it enter */
   /* A signal without handler that ends the process: the kernel turns it into SIGKILL before it is delivered. */
   __s32 fatal_signal;
   __s32 fatal_code;

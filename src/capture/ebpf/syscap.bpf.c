@@ -20,6 +20,8 @@ enum {
   kConnect = 42,
   kFcntl = 72,
   kSetFlags = 4,        /* F_SETFL */
+  kCopy = 0,            /* F_DUPFD */
+  kCopyClosing = 1030,  /* F_DUPFD_CLOEXEC */
   kCompat = 2,          /* TS_COMPAT: a 32-bit call */
   kIoWorker = 0x10,     /* PF_IO_WORKER: a thread of the kernel in a process's name */
   kGroupExit = 4,       /* SIGNAL_GROUP_EXIT */
@@ -28,6 +30,8 @@ enum {
   kRestartFirst = -512, /* ERESTARTSYS and its kin: never seen by a program */
   kRestartLast = -516,
   kSigchld = 17,
+  kFromKernel = 1,      /* SEND_SIG_PRIV, in place of an address */
+  kSentByKernel = 0x80, /* SI_KERNEL */
   kUnfinished = -1,
 };
 
@@ -70,7 +74,6 @@ static __always_inline struct thread* thread_of(struct task_struct* task, __u32 
 
 /* ---- calls ---- */
 
-/* The bytes that a vector of buffers asks for, of its first sixteen. */
 static __always_inline __u64 sum_vectors(const struct thread* thread, __u32 kind) {
   __u64 list = thread->args[1];
   __u64 count = thread->args[2];
@@ -80,17 +83,7 @@ static __always_inline __u64 sum_vectors(const struct thread* thread, __u32 kind
     list = pair[0];
     count = pair[1];
   }
-  __u32 zero = 0;
-  struct scratch* scratch = bpf_map_lookup_elem(&scratches, &zero);
-  if (!scratch || !count) return 0;
-  if (count > kSyscapMostVectors) count = kSyscapMostVectors;
-  barrier_var(count);
-  if (count > kSyscapMostVectors) return 0; /* for the verifier */
-  if (bpf_probe_read_user(scratch->vectors, count * 16, (const void*)list)) return 0;
-  __u64 sum = 0;
-  for (__u32 i = 0; i < kSyscapMostVectors; ++i)
-    if (i < count) sum += scratch->vectors[2 * i + 1];
-  return sum;
+  return bytes_of_vectors(list, count);
 }
 
 static __always_inline void send_call(const struct thread* thread, __u64 id, long duration, long result) {
@@ -183,6 +176,7 @@ int on_sys_enter(unsigned long long* ctx) {
   if (flags & kSyscapWanted) thread->sequence = next_sequence();
   thread->start_ns = bpf_ktime_get_ns();
   thread->inside = 1;
+  thread->midway = 0;
   if (flags & kSyscapClose) { /* afterwards nobody can say what it was */
     struct use use = use_of(thread, id, thread->start_ns);
     if (flags & kSyscapWanted) thread->fd_class = know_fd(task, (int)thread->args[0], &use);
@@ -216,7 +210,8 @@ static __always_inline long know_fds(struct task_struct* task, const struct thre
   use.changed = 0;
   use.peer = 0;
   if (second != kSyscapNoArg) know_fd(task, (int)argument(thread, second), &use);
-  if ((flags & kSyscapReturnsFd) && result >= 0) {
+  int copies = thread->number == kFcntl && (thread->args[1] == kCopy || thread->args[1] == kCopyClosing);
+  if (((flags & kSyscapReturnsFd) || copies) && result >= 0) {
     use.made = 1;
     know_fd(task, (int)result, &use);
   }
@@ -271,14 +266,20 @@ static __always_inline void path_failed(struct task_struct* task, const struct t
   char first = 0;
   bpf_probe_read_user(&first, 1, (const void*)path);
   if (folder == kSyscapCwd && first && first != '/') send_cwd(task, thread, process);
+  if (folder >= 0 && !file_at(task, folder)) folder = -1; /* EBADF: the path is in no folder */
   send_user_path(thread, process, path, folder);
 }
 
-/* Its thread has not entered a call, and one fails: a seccomp filter refused it before it could be entered. */
-static __always_inline int was_refused(struct task_struct* task, struct thread* thread, const struct pt_regs* regs,
-                                       long result) {
-  if (!is_error(result) || (task->thread_info.status & kCompat)) return 0;
+/* Its thread has not entered a call, and one returns: a seccomp filter answered it before it could be entered. */
+static __always_inline int was_answered(struct task_struct* task, struct thread* thread, const struct pt_regs* regs,
+                                        long result) {
+  if (thread->midway || (task->thread_info.status & kCompat)) {
+    thread->midway = 0;
+    return 0;
+  }
   __u64 number = regs->orig_ax;
+  if (number == kExecve && !result) return 0; /* of a 32-bit program: it began as a call of another kind */
+  if (result == (long)number) return 0;       /* undone: the filter traps or kills */
   if (number >= kSyscapCalls || !(config.calls[number & (kSyscapCalls - 1)].flags & kSyscapWanted)) return 0;
   take_registers(thread, regs, number);
   thread->sequence = next_sequence();
@@ -295,7 +296,7 @@ int on_sys_exit(unsigned long long* ctx) {
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   if (!thread) return 0;
   long result = (long)ctx[1];
-  if (!thread->inside && !was_refused(task, thread, (const struct pt_regs*)ctx[0], result)) return 0;
+  if (!thread->inside && !was_answered(task, thread, (const struct pt_regs*)ctx[0], result)) return 0;
   __u64 end_ns = bpf_ktime_get_ns();
   if (is_broken_off(task, thread, result)) {
     give_up_call(task, thread, id);
@@ -410,21 +411,41 @@ static __always_inline __s32 sender_of(int number, struct kernel_siginfo* info, 
   return by_process ? BPF_CORE_READ(info, _sifields._kill._pid) : 0;
 }
 
+/* The state of a thread that has not called anything since the capture began: it waits in a call, or computes. */
+static __always_inline struct thread* quiet_thread(struct task_struct* task) {
+  __u32 process = task->tgid;
+  struct syscap_target* target = bpf_map_lookup_elem(&targets, &process);
+  if (!target || !target->started) return 0;
+  struct thread* thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread) return 0;
+  thread->node = target->node;
+  thread->epoch = target->epoch;
+  thread->midway = 1;
+  return thread;
+}
+
 /* A signal that ends the process at once is not delivered as itself: it is kept for the SIGKILL that comes instead. */
 SEC("tp_btf/signal_generate")
 int on_signal_sent(unsigned long long* ctx) {
   int number = (int)ctx[0];
-  struct kernel_siginfo* info = (struct kernel_siginfo*)ctx[1];
+  struct kernel_siginfo* info = 0;
   struct task_struct* task = (struct task_struct*)ctx[2];
   int outcome = (int)ctx[4];
   if (!is_watched(task->tgid) || number == kSigkill || outcome != 0) return 0;
   struct signal_struct* signal = BPF_CORE_READ(task, signal);
   if (!(BPF_CORE_READ(signal, flags) & kGroupExit) || BPF_CORE_READ(signal, group_exit_code) != number) return 0;
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  if (!thread) thread = quiet_thread(task);
   if (!thread) return 0;
-  int code = BPF_CORE_READ(info, si_code);
-  thread->fatal_code = code;
-  thread->fatal_sender = sender_of(number, info, code);
+  bpf_probe_read_kernel(&info, sizeof info, &ctx[1]); /* as a number: the verifier takes ctx[1] for an address */
+  if ((__u64)info <= kFromKernel) {                   /* no address: 0 stands for "by the current process" */
+    thread->fatal_code = info ? kSentByKernel : 0;
+    thread->fatal_sender = info ? 0 : (__s32)(bpf_get_current_pid_tgid() >> 32);
+  } else {
+    int code = BPF_CORE_READ(info, si_code);
+    thread->fatal_code = code;
+    thread->fatal_sender = sender_of(number, info, code);
+  }
   thread->fatal_signal = number;
   return 0;
 }

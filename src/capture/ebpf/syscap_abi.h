@@ -9,14 +9,15 @@
 #include <linux/types.h>
 
 enum {
-  kSyscapCalls = 512,         /* numbers from here on are not looked at */
-  kSyscapSlots = 65536,       /* of `watched`: tgid & 0xffff */
-  kSyscapMostPath = 2048,     /* bytes of a path that are kept, the last component may go beyond */
-  kSyscapName = 256,          /* bytes of one component with its NUL */
-  kSyscapText = 4096,         /* room for text: a power of two, so that a mask bounds every offset */
-  kSyscapMostUserPath = 1024, /* of a path that a failed call was given */
-  kSyscapMostVectors = 16,    /* buffers of a vector that are summed */
-  kSyscapMostAio = 256,       /* requests of one io_submit, events of one io_getevents */
+  kSyscapCalls = 512,           /* numbers from here on are not looked at */
+  kSyscapSlots = 65536,         /* of `watched`: tgid & 0xffff */
+  kSyscapMostPath = 2048,       /* bytes of a path that are kept, the last component may go beyond */
+  kSyscapName = 256,            /* bytes of one component with its NUL */
+  kSyscapText = 4096,           /* room for text: a power of two, so that a mask bounds every offset */
+  kSyscapMostUserPath = 1024,   /* of a path that a failed call was given */
+  kSyscapMostVectors = 16,      /* buffers of a vector that are read at once */
+  kSyscapMostVectorBlocks = 64, /* IOV_MAX */
+  kSyscapMostAio = 256,         /* requests of one io_submit, events of one io_getevents */
   kSyscapNoArg = 0xff,
   kSyscapCwd = -100, /* AT_FDCWD: the working folder instead of a descriptor */
 };

@@ -14,11 +14,9 @@ struct EffectRow {
 // Calls that make a pair of descriptors (pipe, socketpair) or receive some are not here: what they make was closed
 // before or never known, and is looked up at its first use.
 constexpr std::array kEffects = {
-    EffectRow{"fcntl", FdEffect::fcntl},
-    EffectRow{"close", FdEffect::closes},
-    EffectRow{"bind", FdEffect::binds},
-    EffectRow{"connect", FdEffect::connects},
-    EffectRow{"close_range", FdEffect::closes_range},
+    EffectRow{"fcntl", FdEffect::fcntl},      EffectRow{"close", FdEffect::closes},
+    EffectRow{"bind", FdEffect::binds},       EffectRow{"listen", FdEffect::binds},
+    EffectRow{"connect", FdEffect::connects}, EffectRow{"close_range", FdEffect::closes_range},
 };
 
 FdEffect effect_of(const Syscall& call) {
@@ -36,6 +34,7 @@ int8_t index_of(const Syscall& call, Arg kind) {
 CallPlan plan_of(const Syscall& call) {
   CallPlan plan;
   plan.fd = static_cast<int8_t>(fd_argument(call.number));
+  plan.second_fd = static_cast<int8_t>(second_fd_argument(call.number));
   plan.path = static_cast<int8_t>(path_argument(call.number));
   plan.folder = static_cast<int8_t>(folder_argument(call.number));
   plan.open_flags = index_of(call, Arg::open_flags);

@@ -18,6 +18,7 @@ struct CallPlan {
   bool message = false;   // its vector is in a struct msghdr
   bool submits = false;   // asynchronous requests, whose completions ptrace cannot see
   int8_t fd = -1;         // indices of arguments
+  int8_t second_fd = -1;
   int8_t path = -1;
   int8_t folder = -1;  // the descriptor that the path is relative to; -1: the working folder
   int8_t open_flags = -1;

@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t kMostPath = 1024;          // of a failed path; the other backend reads as much
 constexpr uint64_t kCloseRangeCloexec = 4;  // CLOSE_RANGE_CLOEXEC closes nothing
-constexpr int kFirstRestart = 512;          // ERESTARTSYS and kin: the call will be made again, nothing has failed
 
 int32_t as_fd(uint64_t argument) {
   return static_cast<int32_t>(static_cast<uint32_t>(argument));
@@ -49,9 +48,11 @@ void CallFollower::enter(TracedThread& thread, uint64_t number, const uint64_t (
     call.args[static_cast<size_t>(plan.vector_bytes)] =
         plan.message ? message_bytes(thread.tid, vector) : vector_bytes(thread.tid, vector, args[plan.vector + 1]);
   }
-  int32_t fd = plan.fd >= 0 ? as_fd(args[plan.fd]) : -1;
-  if (plan.wanted && fd >= 0 && !thread.process->fds.knows(fd)) learn(thread, fd, wall_now_ns(), std::nullopt);
-  thread.fd_class = thread.process->fds.class_of(fd);
+  for (int8_t at : {plan.fd, plan.second_fd}) {
+    const int32_t fd = at >= 0 ? as_fd(args[at]) : -1;
+    if (plan.wanted && fd >= 0 && !thread.process->fds.knows(fd)) learn(thread, fd, wall_now_ns(), std::nullopt);
+  }
+  thread.fd_class = thread.process->fds.class_of(plan.fd >= 0 ? as_fd(args[plan.fd]) : -1);
   call.start_ns = wall_now_ns();  // last, so that our own look-ups are not its time
 }
 
@@ -129,8 +130,9 @@ void CallFollower::follow(TracedThread& thread, const CallPlan& plan, int64_t no
 
 void CallFollower::follow_fcntl(TracedThread& thread, int64_t now_ns) {
   const Call& call = thread.call;
-  if (call.result < 0 || (call.args[1] != F_DUPFD && call.args[1] != F_DUPFD_CLOEXEC)) return;
-  learn(thread, call.result, now_ns, std::nullopt);
+  if (call.result < 0) return;
+  if (call.args[1] == F_SETFL) learn(thread, as_fd(call.args[0]), now_ns, std::nullopt);
+  if (call.args[1] == F_DUPFD || call.args[1] == F_DUPFD_CLOEXEC) learn(thread, call.result, now_ns, std::nullopt);
 }
 
 // The socket has this peer from the call's start on: one that was refused is the peer that refused.

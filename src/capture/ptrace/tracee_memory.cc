@@ -13,8 +13,9 @@ namespace culprit {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kMostBuffers = 16;   // of a vector; the other backend looks at as many
-constexpr size_t kMostString = 4096;  // of a path, as the logs keep it
+constexpr size_t kMostBuffers = 1024;  // of a vector: IOV_MAX
+constexpr size_t kSomeBuffers = 16;    // read at once; most vectors have fewer
+constexpr size_t kMostString = 4096;   // of a path, as the logs keep it
 
 void* remote(uint64_t address) {
   return reinterpret_cast<void*>(address);
@@ -46,11 +47,16 @@ std::string read_string(pid_t thread, uint64_t address, size_t limit) {
 }
 
 uint64_t vector_bytes(pid_t thread, uint64_t vector, uint64_t count) {
-  std::array<iovec, kMostBuffers> buffers{};
-  size_t wanted = static_cast<size_t>(std::min<uint64_t>(count, kMostBuffers));
-  size_t whole = read_memory(thread, vector, buffers.data(), wanted * sizeof(iovec)) / sizeof(iovec);
+  std::array<iovec, kSomeBuffers> buffers;
+  const size_t all = static_cast<size_t>(std::min<uint64_t>(count, kMostBuffers));
   uint64_t sum = 0;
-  for (size_t i = 0; i < whole; ++i) sum += buffers[i].iov_len;
+  for (size_t done = 0; done < all; done += kSomeBuffers) {
+    const size_t wanted = std::min(all - done, kSomeBuffers);
+    const uint64_t at = vector + done * sizeof(iovec);
+    const size_t whole = read_memory(thread, at, buffers.data(), wanted * sizeof(iovec)) / sizeof(iovec);
+    for (size_t i = 0; i < whole; ++i) sum += buffers[i].iov_len;
+    if (whole < wanted) break;
+  }
   return sum;
 }
 

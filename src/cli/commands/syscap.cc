@@ -167,11 +167,11 @@ std::string as_json(const SyscapOutcome& outcome) {
                      {"backend", node.backend},
                      {"calls", node.calls},
                      {"lost", node.lost},
-                     {"unseen", node.unseen},
                      {"bytes", node.bytes},
                      {"notes", node.notes},
                      {"failure", node.failure.what}});
     if (node.fds >= 0) nodes.back()["descriptors"] = node.fds;
+    if (node.unseen >= 0) nodes.back()["unseen"] = node.unseen;
   }
   Json out = {{"run", outcome.run_path},    {"joined", outcome.joined},
               {"stopped", outcome.stopped}, {"duration_s", static_cast<double>(outcome.duration_ns) / 1e9},

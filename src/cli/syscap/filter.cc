@@ -74,8 +74,11 @@ bool CallFilter::keeps(const Call& call, const FdRecord* target) const {
   if (!admits(processes, call.process) || !admits(threads, call.thread) || !admits(kinds, call.kind)) return false;
   if (!calls.empty() && (call.kind != CallKind::call || !calls.contains(call.number))) return false;
   if (!classes.empty() && !classes.contains(target ? target->fd_class : FdClass::other)) return false;
-  if (!errors.empty() && (!call.failed() || !(errors.contains(kAnyError) || errors.contains(call.errno_value()))))
-    return false;
+  if (!errors.empty()) {
+    const int error = call.errno_value();
+    const bool any = errors.contains(kAnyError) && error < kFirstRestart;
+    if (!call.failed() || !(any || errors.contains(error))) return false;
+  }
   // What had not returned when the capture ended is what somebody who looks for long calls wants to see.
   if (longer_ns > 0 && call.finished() && call.duration_ns < longer_ns) return false;
   if (longer_ns > 0 && (call.kind == CallKind::signal || call.kind == CallKind::exit)) return false;

@@ -33,7 +33,7 @@ struct SyscapNode {
   int64_t calls = 0;
   int64_t fds = -1;  // -1: not known here
   int64_t lost = 0;
-  int64_t unseen = 0;
+  int64_t unseen = -1;
   int64_t bytes = 0;
   std::vector<std::string> notes;
   Error failure;  // empty `what`: none

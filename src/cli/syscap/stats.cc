@@ -95,7 +95,7 @@ void CallStats::add(const std::string& node, const Call& call, const FdRecord* t
     ++row.unfinished;
     return;
   }
-  if (call.failed()) {
+  if (call.failed() && call.errno_value() < kFirstRestart) {
     ++row.failed;
     ++row.errors[call.errno_value()];
   }
