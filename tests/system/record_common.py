@@ -95,8 +95,9 @@ class Bench:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run(self, *words, timeout=60):
-        return subprocess.run([self.culprit, *words], env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=timeout)
+    def run(self, *words, timeout=60, input=None):
+        return subprocess.run([self.culprit, *words], env=self.env, cwd=self.folder, capture_output=True, text=True,
+                              timeout=timeout, input=input)
 
     def start(self, *words):
         log = open(self.path("log-%d" % len(self.children)), "w+")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A real sshd on loopback: the calls of a server behind ssh arrive here with their classes, a capture that is killed leaves
-nothing there, and what goes wrong is said."""
+"""A real sshd on loopback: the calls of a server behind ssh arrive here with their classes, a command runs there as if it were
+here, a capture that is killed leaves nothing there, and what goes wrong is said."""
 import os
 import signal
 import sys
@@ -48,6 +48,45 @@ def chosen(bench, server, cluster):
     print("a process behind ssh is captured by its number")
 
 
+def commanded(bench, cluster):
+    """A command over there, from its first call on, with our streams and its exit code."""
+    run = bench.path("command.run")
+    script = "cat; echo to stdout; echo to stderr >&2; exit 7"
+    done = bench.run("syscap", "--cluster", cluster, "--node", "far", "--out", run, "--", "sh", "-c", script, input="to stdin\n")
+    check(done.returncode == 7, "exit code %d: %s" % (done.returncode, done.stderr))
+    check(done.stdout == "to stdin\nto stdout\n" and "to stderr" in done.stderr, "%r, %r" % (done.stdout, done.stderr))
+    events = events_of(bench, run)
+    check([e for e in events if e.name == "execve" and e.outcome == 0], "its exec was not seen")
+    check([e for e in events if e.kind == "exit" and e.outcome == 7 << 8], "its end was not seen: %s" % events[-3:])
+    done = bench.run("syscap", "--cluster", cluster, "--node", "far", "--out", bench.path("none.run"), "--", "no-such-program")
+    check(done.returncode == 127 and "no-such-program" in done.stderr, "a command that is not there: " + done.stderr)
+    print("a command behind ssh: %d records, its streams and its exit code" % len(events))
+
+
+def interrupted(bench, cluster):
+    """Ctrl-C reaches the command over there, children included."""
+    run = bench.path("interrupted.run")
+    tracer = bench.start("syscap", "--cluster", cluster, "--node", "far", "--out", run, "--", "sh", "-c", "sleep 71.25; echo no")
+    wait_for(lambda: sleepers(), 30, "the command does not run")
+    os.kill(tracer.pid, signal.SIGINT)
+    tracer.wait(20)
+    wait_for(lambda: not sleepers(), 5, "the command still runs")
+    check([e for e in events_of(bench, run) if e.kind == "signal" and e.name == "SIGINT"], "no SIGINT was seen")
+    print("Ctrl-C ends a command behind ssh")
+
+
+def sleepers():
+    return [pid for pid in filter(str.isdigit, os.listdir("/proc")) if cmdline(pid)[:2] == [b"sleep", b"71.25"]]
+
+
+def cmdline(pid):
+    try:
+        with open("/proc/%s/cmdline" % pid, "rb") as text:
+            return text.read().split(b"\0")
+    except OSError:  # it has just ended
+        return [b""]
+
+
 def killed(bench, server, cluster):
     """stdin of the far end closes: it detaches and ends by itself."""
     run = bench.path("killed.run")
@@ -64,16 +103,8 @@ def killed(bench, server, cluster):
 
 def far_ends():
     """Processes that capture for us, by their command lines."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as text:
-                words = text.read().split(b"\0")
-        except OSError:  # it has just ended
-            continue
-        if b"culprit-node" in words[0] and b"syscap" in words:
-            found.append(int(pid))
-    return found
+    lines = map(cmdline, filter(str.isdigit, os.listdir("/proc")))
+    return [words for words in lines if b"culprit-node" in words[0] and b"syscap" in words]
 
 
 def refused(bench):
@@ -92,6 +123,8 @@ def main():
         cluster = write_cluster(bench, "cluster.toml", reach, "traced_server", bricks)
         captured(bench, server, cluster)
         chosen(bench, server, cluster)
+        commanded(bench, cluster)
+        interrupted(bench, cluster)
         killed(bench, server, cluster)
         refused(bench)
         server.end()

@@ -187,7 +187,7 @@ int report(const Args& args, const SyscapPlan& plan, const SyscapOutcome& outcom
   if (outcome.stopped == "size reached") say("stopped: the logs have reached --max-size");
   if (args.has("json")) {
     print(as_json(outcome));
-  } else if (plan.targets.command.empty()) {
+  } else if (plan.targets.command.empty() && plan.targets.far_command.empty()) {
     print(as_text(plan, outcome) + "\n");
   } else {
     say(as_text(plan, outcome));  // stdout is the command's

@@ -85,10 +85,8 @@ Result<SyscapTargets> one_node(const TargetRequest& request) {
   order.pids = request.pids;
   order.cgroup = request.cgroup;
   if (reach.kind == ReachKind::ssh) {
-    if (!request.command.empty())
-      return usage_error(cat(node->name, " is another machine: a command cannot be started there"),
-                         "run culprit syscap there, or capture what runs there with --pid");
     targets.remote.push_back({*node, std::move(order)});
+    targets.far_command = request.command;
     return targets;
   }
   ASSIGN_OR_RETURN(pid_t root, root_of(reach));

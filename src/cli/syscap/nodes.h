@@ -30,7 +30,8 @@ struct SyscapTargets {
   std::vector<CaptureNode> here;
   std::vector<std::string> what;  // of each of `here`, for people
   std::vector<RemoteTarget> remote;
-  std::vector<std::string> command;  // with the words that enter a lab's node
+  std::vector<std::string> command;      // with the words that enter a lab's node
+  std::vector<std::string> far_command;  // of the only one of `remote`
   std::vector<std::string> notes;
 };
 

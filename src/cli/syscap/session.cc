@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "capture/recorder.h"
 #include "cli/record/signals.h"
+#include "cli/syscap/far_command.h"
 #include "cli/syscap/progress.h"
 #include "cli/syscap/run_place.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int64_t kLookPeriod = 100 * kNsPerMs;      // while only others capture
 constexpr int64_t kCommandGrace = 2 * kNsPerSecond;  // after Ctrl-C: how a command ends belongs to its capture
+constexpr int64_t kFarExit = 2 * kNsPerSecond;       // from the end of a command behind ssh to its exit code
 
 constexpr size_t kMostNamed = 3;  // nodes with the same note; more are meant by all of it
 
@@ -27,7 +29,7 @@ class Session {
       : plan_(plan),
         place_(place),
         signals_(signals),
-        progress_(plan.quiet || !plan.targets.command.empty(), plan.for_ns),
+        progress_(plan.quiet || has_command(), plan.for_ns),
         start_ns_(monotonic_now_ns()) {}
 
   Status run();
@@ -42,6 +44,7 @@ class Session {
   bool all_remotes(bool (RemoteCapture::*has)() const) const;
   bool asked();
   bool should_stop();
+  bool has_command() const { return !plan_.targets.command.empty() || !plan_.targets.far_command.empty(); }
   RecorderOptions here_options();
   Status capture_here();
   void show_progress();
@@ -52,6 +55,7 @@ class Session {
   RunPlace& place_;
   const StopSignals& signals_;
   CaptureProgress progress_;
+  std::unique_ptr<FarCommand> far_;
   std::vector<std::unique_ptr<RemoteCapture>> remotes_;
   std::vector<bool> said_;  // that this remote has failed
   RecorderOutcome here_;
@@ -82,7 +86,12 @@ Status Session::start_remotes() {
       ASSIGN_OR_RETURN(Program found, find_node_program());
       program = std::make_shared<Program>(std::move(found));
     }
-    ASSIGN_OR_RETURN(auto capture, RemoteCapture::start(target.node, orders_for(plan_, target.order), program,
+    NodeOrder order = target.order;
+    if (!plan_.targets.far_command.empty()) {
+      ASSIGN_OR_RETURN(far_, FarCommand::start(target.node, plan_.targets.far_command, [this] { return asked(); }));
+      order.pids = {far_->pid()};
+    }
+    ASSIGN_OR_RETURN(auto capture, RemoteCapture::start(target.node, orders_for(plan_, order), program,
                                                         place_.stem(target.node.name)));
     place_.claim(target.node.name);
     remotes_.push_back(std::move(capture));
@@ -116,7 +125,8 @@ bool Session::asked() {
 
 // A command has got the terminal's Ctrl-C, too: it is given a moment to end by itself.
 bool Session::should_stop() {
-  int64_t grace = plan_.targets.command.empty() ? 0 : kCommandGrace;
+  int64_t grace = has_command() ? kCommandGrace : 0;
+  if (asked() && far_) far_->interrupt();
   if (asked() && monotonic_now_ns() - asked_ns_ >= grace) return true;
   int64_t bytes = 0;
   for (const auto& remote : remotes_) bytes += remote->bytes();
@@ -206,6 +216,7 @@ Status Session::capture_here() {
 Status Session::run() {
   RETURN_IF_ERROR(start_remotes());
   wait_for_begin();
+  if (far_ && began_) far_->go();
   Status ran = Ok{};
   bool others_go_on = true;
   if (!plan_.targets.here.empty() && asked_ns_ == 0) {
@@ -263,8 +274,13 @@ SyscapOutcome Session::outcome() {
   outcome.command_status = here_.command_status;
   outcome.failure = here_failure_;
   add_here(outcome);
+  const bool over = all_remotes(&RemoteCapture::ended);
   for (const auto& remote : remotes_) remote->finish();  // also when this machine's capture never began
   for (const auto& remote : remotes_) add_remote(remote->wait(), outcome);
+  if (far_ && began_) {
+    const int code = far_->wait_exit(over ? kFarExit : 0);
+    if (code >= 0) outcome.command_status = code << 8;  // as wait(2) has it
+  }
   look_at_remotes();
   return outcome;
 }
