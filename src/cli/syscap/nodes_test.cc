@@ -89,7 +89,7 @@ TEST_F(NodesTest, NamedNodesOnly) {
   EXPECT_THAT(find_targets(request_).error().hint, HasSubstr("daemons"));
 }
 
-TEST_F(NodesTest, ACommandIsThisMachinesOrALocalNodes) {
+TEST_F(NodesTest, ACommandRunsHereOrOnItsNode) {
   request_.command = {"true", "a b"};
   auto mine = find_targets(request_);
   ASSERT_TRUE(mine) << mine.error().message();
@@ -102,8 +102,14 @@ TEST_F(NodesTest, ACommandIsThisMachinesOrALocalNodes) {
   ASSERT_TRUE(local);
   EXPECT_EQ(local->here.at(0).name, "s1");
   EXPECT_THAT(local->here.at(0).around.storage, ElementsAre("/"));
+  EXPECT_THAT(local->far_command, ElementsAre());
   request_.nodes = {"s2"};
-  EXPECT_THAT(find_targets(request_).error().what, HasSubstr("another machine"));
+  auto far = find_targets(request_);
+  ASSERT_TRUE(far);
+  EXPECT_EQ(far->far_command, request_.command);
+  EXPECT_THAT(far->command, ElementsAre());
+  EXPECT_TRUE(far->here.empty());
+  EXPECT_EQ(far->remote.size(), 1u);
   request_.nodes = {"s1", "s2"};
   EXPECT_FALSE(find_targets(request_));
 }
