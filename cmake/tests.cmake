@@ -6,6 +6,7 @@ add_test(NAME layers COMMAND ${Python3_EXECUTABLE} ${tools}/check_layers.py)
 add_test(NAME layers_self_test COMMAND ${Python3_EXECUTABLE} ${tools}/check_layers.py --self-test)
 add_test(NAME cases_self_test COMMAND ${Python3_EXECUTABLE} ${tools}/run_cases_test.py)
 add_test(NAME reference COMMAND ${tools}/check_reference $<TARGET_FILE:culprit>)
+add_test(NAME results COMMAND ${Python3_EXECUTABLE} ${tools}/check_results.py $<TARGET_FILE:culprit>)
 add_test(NAME format COMMAND ${tools}/check_format)
 set_tests_properties(format PROPERTIES SKIP_RETURN_CODE 77)
 
