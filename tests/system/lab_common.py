@@ -13,6 +13,7 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that atexit takes th
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "build"
 CULPRIT = os.path.join(BUILD, "culprit")
 PROGRAMS = ("culprit", "gluster", "mfs", "sleep infinity")
+LABS = "t(plain|kill|half|ctrlc|one|two|three|refuse|fs|ssh|sys|site)|camptest|(inj|rec)[0-9]+"  # of tests
 
 
 def need(*programs):
@@ -28,6 +29,20 @@ def need(*programs):
         if subprocess.run(["sh", "-c", "command -v " + program], capture_output=True).returncode != 0:
             print("skip: there is no " + program)
             sys.exit(SKIP)
+    clear_leftovers()
+
+
+def clear_leftovers():
+    """What a test that was killed may have left; in a picture it would be there before and gone after."""
+    labs = "/run/culprit/labs"
+    for name in os.listdir(labs) if os.path.isdir(labs) else []:
+        if re.fullmatch(LABS, name):
+            culprit("lab", "down", "--name", name, code=None)
+    for empty in (labs, "/run/culprit/ns", "/run/culprit"):  # the last lab that goes takes them along, if nothing else is in them
+        try:
+            os.rmdir(empty)
+        except OSError:
+            pass
 
 
 def check(condition, text):
@@ -40,7 +55,7 @@ def wait_for(condition, seconds, message):
     while time.monotonic() < end:
         if condition():
             return
-        time.sleep(0.1)
+        time.sleep(0.02)
     raise AssertionError("waited %d s: %s" % (seconds, message() if callable(message) else message))
 
 
@@ -184,10 +199,12 @@ def same(before, after):
 
 
 def expect_same(before, what):
-    for _ in range(50):  # a namespace lives a moment longer than its last process
-        difference = same(before, picture())
-        if not difference:
-            print("ok: " + what)
-            return
+    end = time.monotonic() + 30  # a namespace lives a moment longer than its last process
+    while difference := same(before, picture()):
+        if time.monotonic() > end:
+            break
         time.sleep(0.1)
+    else:
+        print("ok: " + what)
+        return
     raise AssertionError("%s:\n%s" % (what, difference))

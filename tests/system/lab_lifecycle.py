@@ -60,7 +60,7 @@ def interrupted_up(before):
     folder = tempfile.mkdtemp(prefix="culprit-test-")
     up = subprocess.Popen([CULPRIT, "lab", "up", "--fs", "directory", "--name", "tctrlc", "--servers", "8"], cwd=folder,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(0.1)
+    wait_for(lambda: os.path.exists("/run/culprit/labs/tctrlc"), 30, "the lab is not begun")
     up.send_signal(signal.SIGINT)
     error = up.communicate()[1]
     subprocess.run(["rm", "-rf", folder])
@@ -89,7 +89,7 @@ def refusals(before):
         with open(folder + "/cluster.toml", "w") as file:
             file.write("# mine\n")
         cases = [
-            (["--fs", "directory"], 1, "is there already, and no lab wrote it"),
+            (["--fs", "directory", "--name", "trefuse"], 1, "is there already, and no lab wrote it"),
             (["--fs", "glustrfs"], 2, "did you mean glusterfs?"),
             (["--fs", "glusterfs", "--layout", "stripe"], 2, "there is no layout of glusterfs stripe"),
             (["--fs", "glusterfs", "--servers", "2"], 2, "needs at least 3 servers"),

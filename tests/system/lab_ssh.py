@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import sqlite3
 
 from lab_common import *
 from ssh_common import from_third_party, need_ssh, start_sshd
@@ -34,12 +35,22 @@ def totals(run):
     return {key: values[-1] - values[0] for key, values in rows.items()}
 
 
+def begun(run):
+    """Whether an open run has two samples of each node."""
+    try:
+        with sqlite3.connect("file:%s.run.partial/metrics.sqlite?mode=ro" % run, uri=True) as database:
+            counts = database.execute("select count(*) from sample group by node").fetchall()
+    except sqlite3.Error:
+        return False
+    return len(counts) == len(NODES) and all(count >= 2 for count, in counts)
+
+
 def record_both(lab, by_ns, ssh_words):
-    here = subprocess.Popen([CULPRIT, "record", "--cluster", by_ns, "--interval", "200ms", "--for", "9s", "--out",
+    here = subprocess.Popen([CULPRIT, "record", "--cluster", by_ns, "--interval", "200ms", "--for", "25s", "--out",
                              lab.folder + "/ns"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    there = subprocess.Popen(ssh_words("record", "--cluster", lab.folder + "/ssh.toml", "--interval", "200ms", "--for", "9s",
+    there = subprocess.Popen(ssh_words("record", "--cluster", lab.folder + "/ssh.toml", "--interval", "200ms", "--for", "25s",
                                        "--out", lab.folder + "/ssh"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    time.sleep(3)
+    wait_for(lambda: all(begun(lab.folder + "/" + run) for run in ("ns", "ssh")), 15, "not all nodes are recorded in time")
     for node in NODES:
         lab.sh(node, "dd if=/dev/zero of=/mnt/disk/load bs=1M count=16 oflag=direct conv=fsync 2>&1")
     for recorder in (here, there):
@@ -68,8 +79,9 @@ def inject_both(lab, by_ns, ssh_words):
         running = subprocess.Popen(words("inject", "receive_pktloss", "--on", "s1", "--cluster", cluster, "--for", "4s",
                                          "--param", "percent=7", "--seed", "5", *more),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(2)
-        rules = lab.sh("s1", "nft list ruleset")
+        rules, end = "", time.monotonic() + 60
+        while "drop" not in rules and running.poll() is None and time.monotonic() < end:  # it lasts 4 s
+            rules = lab.sh("s1", "nft list ruleset")
         out, error = running.communicate(timeout=60)
         check(running.returncode == 0, out + error)
         check("drop" in rules, "no rule while it is in force:\n%s%s%s" % (rules, out, error))

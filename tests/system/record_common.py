@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SKIPPED = 77
@@ -56,6 +57,22 @@ def end_orphans(seconds=5):
                 os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, os.WNOHANG)
         time.sleep(0.02)
+
+
+class Witness:
+    """How long this machine let a thread wait that wants to run every 5 ms: what it did to itself, it did to the recorder."""
+
+    def __init__(self):
+        self.longest_ns = 0
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self):
+        last = time.monotonic_ns()
+        while True:
+            time.sleep(0.005)
+            now = time.monotonic_ns()
+            self.longest_ns = max(self.longest_ns, now - last)
+            last = now
 
 
 class Bench:

@@ -4,7 +4,8 @@ diagnose` says that it is partial.
 
 Ticks are the multiples of the interval on the wall clock. Lost are those that were due from the first sample to the kill and
 have no sample. A machine that did not give the recorder the CPU in time loses ticks of any program: only if that is
-shown, by samples that were taken late or by the kernel's account of its waiting, is a moment tried again.
+shown, by samples that were taken late, by the kernel's account of its waiting or by a thread of our own that was let wait as long,
+is a moment tried again.
 """
 import os
 import random
@@ -14,7 +15,7 @@ import sys
 import time
 from collections import Counter
 
-from record_common import Bench, check, query, wait_for
+from record_common import Bench, Witness, check, query, wait_for
 
 INTERVAL_NS = 100_000_000
 KILLS = int(os.environ.get("CULPRIT_KILLS", "50"))
@@ -38,16 +39,18 @@ def random_moment(chance, around_tick):
     return moment
 
 
-def kill_once(bench, run, chance, around_tick):
-    """Records and kills at a random moment after the second sample; returns when, and how long it waited for a CPU since."""
+def kill_once(bench, witness, run, chance, around_tick):
+    """Records and kills at a random moment after the second sample; returns when, and how long it had to wait for a CPU."""
     recorder = bench.start("record", "--interval", "100ms", "--quiet", "--out", run)
+    witness.longest_ns = 0
     wait_for(lambda: bench.samples(run) >= 2, 30, "the recording does not begin: " + bench.output(recorder))
     waited = waited_ns(recorder.pid)
     time.sleep(max(0, random_moment(chance, around_tick) - time.time_ns()) / 1e9)
     killed_ns = time.time_ns()
     os.kill(recorder.pid, signal.SIGKILL)
+    stood_still = witness.longest_ns
     os.waitid(os.P_PID, recorder.pid, os.WEXITED | os.WNOWAIT)
-    waited = waited_ns(recorder.pid) - waited
+    waited = max(waited_ns(recorder.pid) - waited, stood_still)
     recorder.wait(10)
     return killed_ns, waited
 
@@ -73,11 +76,11 @@ def check_run(bench, run):
     check("the run is partial" in verdict.stdout, "diagnose does not say that the run is partial: " + verdict.stdout)
 
 
-def lose_at_most_one(bench, number, chance):
+def lose_at_most_one(bench, witness, number, chance):
     """One moment of the fifty: how many ticks it lost, and how often it was tried again."""
     for attempt in range(TRIES):
         run = bench.path("kill%d-%d.run" % (number, attempt))
-        killed_ns, waited = kill_once(bench, run, chance, around_tick=number % 2 == 1)
+        killed_ns, waited = kill_once(bench, witness, run, chance, around_tick=number % 2 == 1)
         check_run(bench, run)
         lost, late = lost_ticks(run, killed_ns)
         shutil.rmtree(run + ".partial")  # each holds a reserve of 4 MB
@@ -94,9 +97,10 @@ def main():
     chance = random.Random(seed)
     print("seed", seed)
     losses, again = Counter(), 0
+    witness = Witness()
     with Bench(memory=True) as bench:
         for number in range(KILLS):
-            lost, tries = lose_at_most_one(bench, number, chance)
+            lost, tries = lose_at_most_one(bench, witness, number, chance)
             losses[lost] += 1
             again += tries
         marked = bench.run("mark", "nobody listens")

@@ -51,7 +51,7 @@ def main():
         victims = [pid for pid in children_of(recorder.pid) if in_namespace(pid, B)]
         check(len(victims) == 1, "b's sampler is not a child: %s" % victims)
         os.kill(victims[0], signal.SIGKILL)
-        wait_for(lambda: query(run, "select count(*) from event where kind='gap' and node='b'")[0][0] == 1, 30, "no gap: " + bench.output(recorder))
+        wait_for(lambda: query(run, "select count(*) from event where kind='gap' and node='b' and text like '%signal 9%'")[0][0] == 1, 30, "no gap: " + bench.output(recorder))
         before = bench.samples(run, 1)
         wait_for(lambda: bench.samples(run, 1) > before + 5, 30, "b does not come back")
         code, text = bench.stop(recorder)
@@ -61,17 +61,18 @@ def main():
 
         gaps = query(run, "select node, text from event where kind='gap'")
         b_gaps = [text for node, text in gaps if node == "b"]
-        check(len(b_gaps) == 1 and "signal 9" in b_gaps[0], "gaps: %s" % gaps)
+        killed = [text for text in b_gaps if "signal 9" in text]
+        check(len(killed) == 1 and all("missed" in text for text in b_gaps if text not in killed), "gaps: %s" % gaps)  # a machine that stands still misses ticks
         check(any(node == "gone" for node, _ in gaps), "the node that never came has no gap")
         nics = set(query(run, "select node.name, key.name from key join node on node.id=key.node where key.source='nic'"))
         check(nics == {("a", "veth-a"), ("b", "veth-b")}, "NICs: %s" % nics)
         zero = query(run, "select count(*) from sample where t_ns=0 or mono_ns=0")
         check(zero == [(0,)], "a gap must not be a zero")
-        # b's monotonic times have one hole; nothing was filled in.
+        # b's monotonic times have a hole; nothing was filled in.
         times = [row[0] for row in query(run, "select mono_ns from sample where node=1 order by id")]
         check(max(y - x for x, y in zip(times, times[1:])) > 0.5e9, "b has no hole")
         nodes = {node["name"]: node for node in manifest(run)["nodes"]}
-        check(nodes["b"]["gaps"] == 1 and nodes["b"]["skipped"] > 0, str(nodes["b"]))
+        check(nodes["b"]["gaps"] == len(b_gaps) and nodes["b"]["skipped"] > 0, str(nodes["b"]))
         check(nodes["a"].get("clock_offset_ns", 0) == 0, "namespaces share our clock")
         wait_for(lambda: not any(in_namespace(int(pid), A) or in_namespace(int(pid), B) for pid in os.listdir("/proc") if pid.isdigit()), 10, "a sampler is left")
 
