@@ -90,7 +90,9 @@ def check_rows(culprit):
 
 
 def main():
-    copy = sys.argv[1:] == ["--copy"]
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: tools/check_results.py CULPRIT, or --copy")
+    copy = sys.argv[1] == "--copy"
     stale, scored = (0, 0) if copy else check_rows(sys.argv[1])
     copies = 0
     for page in sorted(RESULTS.glob("*.md")):
