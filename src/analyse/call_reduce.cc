@@ -1,7 +1,6 @@
 #include "analyse/call_reduce.h"
 
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,10 +10,10 @@
 #include <utility>
 
 #include "analyse/call_errors.h"
+#include "analyse/call_kinds.h"
 #include "analyse/call_links.h"
 #include "analyse/call_pieces.h"
 #include "analyse/call_verdict.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "calls/fd_map.h"
 
@@ -38,30 +37,6 @@ constexpr int64_t kLongest = kFarTime / 2;
 constexpr int64_t kLargestOffset = kFarTime / 4;
 constexpr uint64_t kMinorBits = 20;  // of a device number: what is above is the major number
 
-struct AsyncOp {
-  CallKind kind;
-  int number;
-  std::string_view name;
-  Transfer transfer;
-};
-
-// The opcodes that move data (linux/aio_abi.h, linux/io_uring.h); others go by their number.
-constexpr AsyncOp kAsyncOps[] = {
-    {CallKind::aio, 0, "aio_pread", Transfer::read},
-    {CallKind::aio, 1, "aio_pwrite", Transfer::write},
-    {CallKind::aio, 2, "aio_fsync", Transfer::sync},
-    {CallKind::aio, 3, "aio_fdsync", Transfer::sync},
-    {CallKind::aio, 7, "aio_preadv", Transfer::read},
-    {CallKind::aio, 8, "aio_pwritev", Transfer::write},
-    {CallKind::uring, 1, "uring_readv", Transfer::read},
-    {CallKind::uring, 2, "uring_writev", Transfer::write},
-    {CallKind::uring, 3, "uring_fsync", Transfer::sync},
-    {CallKind::uring, 4, "uring_read_fixed", Transfer::read},
-    {CallKind::uring, 5, "uring_write_fixed", Transfer::write},
-    {CallKind::uring, 22, "uring_read", Transfer::read},
-    {CallKind::uring, 23, "uring_write", Transfer::write},
-};
-
 // Signals that stop a process, or end it unless it minds them.
 constexpr int kSignals[] = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGINT,  SIGQUIT, SIGABRT,
                             SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGSYS,  SIGXFSZ, SIGXCPU, SIGKILL};
@@ -69,33 +44,6 @@ constexpr int kSignals[] = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM, SIGINT,
 // Folders in which no parallel file system is mounted: what fails there is the machine's own.
 constexpr std::string_view kSystemFolders[] = {"/usr/", "/etc/",  "/lib/",  "/lib32/", "/lib64/",
                                                "/bin/", "/sbin/", "/proc/", "/sys/",   "/dev/"};
-
-const AsyncOp* find_async(const Call& call) {
-  for (const AsyncOp& op : kAsyncOps)
-    if (op.kind == call.kind && op.number == call.number) return &op;
-  return nullptr;
-}
-
-bool is_named(const Call& call, std::string_view name) {
-  const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
-  return known && known->name == name;
-}
-
-bool is_exec(const Call& call) {
-  return is_named(call, "execve") || is_named(call, "execveat");
-}
-
-// What a process does first when it begins: in a forked child the C library's list of locks (a new thread makes one,
-// too), after exec its heap.
-bool begins_process(const Call& call) {
-  return is_exec(call) || is_named(call, "brk") || (is_named(call, "set_robust_list") && call.thread == call.process);
-}
-
-// Data that stay in the socket are not read yet.
-bool only_peeks(const Call& call) {
-  if (is_named(call, "recvfrom")) return (call.args[3] & MSG_PEEK) != 0;
-  return is_named(call, "recvmsg") && (call.args[2] & MSG_PEEK) != 0;
-}
 
 // Whether a process serves with this call: it moves data, or accepts a client. What a helper has inherited and closes
 // makes it no daemon.
@@ -105,11 +53,6 @@ bool serves(const Call& call, const FdRecord* target) {
   const Transfer transfer = transfer_of(call);
   if (transfer == Transfer::none) return is_named(call, "accept") || is_named(call, "accept4");
   return transfer == Transfer::sync || call.result > 0;
-}
-
-bool is_network(const Call& call) {
-  const Syscall* known = call.kind == CallKind::call ? find_syscall(call.number) : nullptr;
-  return known && known->family == Family::network;
 }
 
 // What is not known to be something else (strace without -yy, sums, lost records) and breaks like a connection is one.
@@ -511,21 +454,6 @@ NodeCalls Reducer::finish(const std::optional<LogEnd>& end) {
 }
 
 }  // namespace
-
-std::string label_of(const Call& call) {
-  if (call.kind == CallKind::call) return syscall_name(call.number);
-  if (const AsyncOp* op = find_async(call)) return std::string(op->name);
-  return cat(call.kind == CallKind::aio ? "aio_" : "uring_", call.number);
-}
-
-Transfer transfer_of(const Call& call) {
-  if (call.kind == CallKind::call) {
-    const Syscall* known = find_syscall(call.number);
-    return known ? known->transfer : Transfer::none;
-  }
-  const AsyncOp* op = find_async(call);
-  return op ? op->transfer : Transfer::none;
-}
 
 Result<NodeCalls> reduce_log(CallLogReader& log, const ReduceOptions& options) {
   Reducer reducer(log.header(), log.fds(), options);

@@ -3,11 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "analyse/call_data.h"
 #include "calls/call_log.h"
-#include "calls/syscalls.h"
 
 namespace culprit {
 
@@ -19,8 +17,5 @@ struct ReduceOptions {
 };
 
 Result<NodeCalls> reduce_log(CallLogReader& log, const ReduceOptions& options);
-
-std::string label_of(const Call& call);  // "pwrite64", "aio_pwrite", "uring_read"
-Transfer transfer_of(const Call& call);
 
 }  // namespace culprit

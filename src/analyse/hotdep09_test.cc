@@ -1,5 +1,5 @@
-// The three detectors of HotDep'09 on made-up clusters whose fault is known: every rule of docs/hotdep09.md once, and
-// properties that hold for all of them.
+// The detectors of HotDep'09 on made-up clusters whose fault is known: every rule of docs/hotdep09.md once, and
+// properties that hold for all of them. Crash and hang are in hotdep09_hang_test.cc.
 #include <errno.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -357,116 +357,6 @@ TEST(Errors, ADeadDaemonIsAFactOrMakesItUndecided) {
   const Verdict verdict = judged("hotdep09_errors", silent.join(), &profile);
   EXPECT_EQ(verdict.answer, Answer::undecided);
   EXPECT_THAT(verdict.reason, HasSubstr("hotdep09_hang"));
-}
-
-// ---- crash and hang; more of it in hotdep09_hang_test.cc ----
-
-TEST(Hang, AStoppedServerIsNamed) {
-  TestCluster cluster = without_s2();
-  cluster.server(2).event(CallKind::signal, SIGSTOP, 0, 20);
-  cluster.client.call("write", kAppFd, 4096, 0, 20.04, -1);
-  const Verdict verdict = judged("hotdep09_hang", cluster.join(), nullptr);
-  ASSERT_EQ(verdict.culprits.size(), 1u);
-  const Accusation& s2 = verdict.culprits[0];
-  EXPECT_EQ(s2.server, "s2");
-  EXPECT_EQ(s2.resource, "process");
-  EXPECT_EQ(s2.cause, "hang");
-  EXPECT_EQ(s2.end_ns, 0);
-  EXPECT_EQ(s2.onset_from_ns, cluster.servers[1].calls[79].end_ns());
-  EXPECT_THAT(s2.facts, Contains(HasSubstr("completed no call for 40")));
-  EXPECT_THAT(s2.facts, Contains(HasSubstr("SIGSTOP was delivered")));
-  EXPECT_THAT(s2.facts, Contains(HasSubstr("got no answer")));
-  EXPECT_THAT(s2.facts, Contains(HasSubstr("has not returned for 40.0 s")));
-}
-
-TEST(Hang, TheClientAloneTells) {
-  TestCluster cluster = without_s2();
-  cluster.client.call("write", kAppFd, 4096, -ENOTCONN, 20.04, 35);
-  const CallData data = join_nodes({cluster.client.reduce()}, {});
-  const Verdict verdict = judged("hotdep09_hang", data, nullptr);
-  ASSERT_EQ(verdict.culprits.size(), 1u);
-  EXPECT_EQ(verdict.culprits[0].server, "s2");
-  EXPECT_EQ(verdict.culprits[0].cause, "hang");
-}
-
-TEST(Hang, TheTimeoutIsAParameter) {
-  TestCluster cluster = without_s2();
-  cluster.client.call("write", kAppFd, 4096, 0, 20.04, -1);
-  const CallData data = cluster.join();
-  EXPECT_EQ(judged("hotdep09_hang", data, nullptr).answer, Answer::culprit);
-  EXPECT_EQ(judged("hotdep09_hang", data, nullptr, {{"timeout", 50}}).answer, Answer::healthy);
-}
-
-TEST(Hang, AnIdleServerIsNotHung) {
-  TestCluster cluster(4);
-  for (int second = 0; second < 60; ++second) {
-    for (int i = 1; i <= 3; ++i) serve(cluster.server(i), second);
-    if (second < 10) serve(cluster.server(4), second);
-    use(cluster.client, 3, second);  // nobody asks s4
-  }
-  const Verdict verdict = judged("hotdep09_hang", cluster.join(), nullptr);
-  EXPECT_EQ(verdict.answer, Answer::healthy);
-  EXPECT_THAT(verdict.notes, Contains(HasSubstr("no client waited for it")));
-}
-
-TEST(Hang, IfEverybodyIsSilentNobodyIsNamed) {
-  TestCluster cluster(4);
-  cluster.work(0, 10);
-  cluster.client.call("write", kAppFd, 4096, 0, 10.5, -1);
-  const Verdict verdict = judged("hotdep09_hang", cluster.join(), nullptr);
-  EXPECT_EQ(verdict.answer, Answer::undecided);
-  EXPECT_THAT(verdict.reason, HasSubstr("no server can be told"));
-}
-
-TEST(Crash, ADaemonThatEndsAloneHasCrashed) {
-  for (int status : {SIGKILL, SIGSEGV, 1 << 8, 0}) {
-    TestCluster cluster = without_s2();
-    cluster.server(2).event(CallKind::exit, 1, status, 20);
-    const Verdict verdict = judged("hotdep09_hang", cluster.join(), nullptr);
-    ASSERT_EQ(verdict.culprits.size(), 1u) << status;
-    EXPECT_EQ(verdict.culprits[0].server, "s2");
-    EXPECT_EQ(verdict.culprits[0].cause, "crash") << status;
-    EXPECT_EQ(verdict.culprits[0].known_ns, test_ns(20));
-  }
-}
-
-TEST(Crash, WhatTheApplicationSawIsAFact) {
-  TestCluster cluster = without_s2();
-  cluster.server(2).event(CallKind::exit, 1, SIGKILL, 20);
-  cluster.client.process = kApp;
-  cluster.client.fails("openat", "/mnt/f", ENOTCONN, 20.2);
-  EXPECT_THAT(judged("hotdep09_hang", cluster.join(), nullptr).culprits.at(0).facts,
-              Contains(HasSubstr("c1's openat on /mnt/f got ENOTCONN")));
-}
-
-TEST(Crash, AllDaemonsTogetherAreAStop) {
-  TestCluster cluster(4);
-  cluster.work(0, 55);
-  for (int i = 1; i <= 4; ++i) cluster.server(i).event(CallKind::exit, 1, SIGTERM, 55 + i);
-  const Verdict verdict = judged("hotdep09_hang", cluster.join(), nullptr);
-  EXPECT_EQ(verdict.answer, Answer::healthy);
-  EXPECT_THAT(verdict.notes, Contains(HasSubstr("that is a stop, not a crash")));
-}
-
-TEST(Crash, ARefusedConnectionConvictsAServerWithoutALog) {
-  TestCluster cluster(4);
-  cluster.work(0, 60);
-  cluster.client.process = kFuseDaemon;
-  cluster.client.call("connect", kFirstServerSocket + 3, 0, -ECONNREFUSED, 30, 0.001);
-  std::vector<NodeCalls> nodes;
-  for (int i : {1, 2, 4}) nodes.push_back(cluster.server(i).reduce());
-  nodes.push_back(cluster.client.reduce());
-  const Verdict verdict = judged("hotdep09_hang", join_nodes(std::move(nodes), test_nodes(4)), nullptr);
-  ASSERT_EQ(verdict.culprits.size(), 1u);
-  EXPECT_EQ(verdict.culprits[0].server, "s3");
-  EXPECT_EQ(verdict.culprits[0].cause, "crash");
-  EXPECT_THAT(verdict.culprits[0].facts.at(0), HasSubstr("ECONNREFUSED"));
-}
-
-TEST(Hang, SumsDoNotTellWhatWasLast) {
-  TestCluster cluster(4);
-  for (TestLog& log : cluster.servers) log.header.sums = true;
-  EXPECT_THAT(judged("hotdep09_hang", cluster.join(), nullptr).reason, HasSubstr("holds sums"));
 }
 
 // ---- properties of every detector by system calls ----
