@@ -90,22 +90,20 @@ def recorded(lab, folder):
     run = os.path.join(folder, "fault.run")
     recorder = subprocess.Popen([CULPRIT, "record", "--cluster", lab.cluster, "--interval", "200ms", "--quiet", "--out", run],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    traffic = None
+    sink = traffic = None
     try:
         wait_for(lambda: os.path.exists(run + ".partial/metrics.sqlite"), 30, "no recording")
         # The clients talk to s1 all the time, and to nobody while it is cut off.
         sink = subprocess.Popen([CULPRIT, "lab", "exec", "--name", lab.name, "s1", "--", "python3", "-c", SINK])
-        time.sleep(0.5)
         traffic = subprocess.Popen([CULPRIT, "lab", "exec", "--name", lab.name, "c1", "--", "python3", "-c", SOURCE % address(lab, "s1")])
         time.sleep(5)
         done = culprit("inject", "network_partition", "--on", "s1", "--for", "3s", "--cluster", lab.cluster, "--json", "--seed", "5")
         answer = json.loads(done.stdout)
-        sink.terminate()
-        sink.wait()
     finally:
-        if traffic:
-            traffic.kill()
-            traffic.wait()
+        for child in (sink, traffic):
+            if child:
+                child.terminate()
+                child.wait()
         recorder.send_signal(signal.SIGTERM)
         out, _ = recorder.communicate(timeout=30)
     check(recorder.returncode == 0, out)
@@ -139,7 +137,9 @@ while True:
 SOURCE = """
 import signal, socket, time
 signal.alarm(60)
-c = socket.create_connection(("%s", 5999))
+while True:
+    try: c = socket.create_connection(("%s", 5999)); break
+    except ConnectionRefusedError: time.sleep(0.1)  # nobody listens yet
 while True:
     c.sendall(bytes(20000)); time.sleep(0.01)
 """

@@ -27,7 +27,7 @@ void handle(int number, void (*handler)(int), int flags) {
 }
 
 void alarm_soon() {
-  itimerval soon{{0, 0}, {0, 50'000}};
+  itimerval soon{{0, 0}, {0, 300'000}};  // a tracer on a busy machine may take long until the read
   CALL(setitimer, ITIMER_REAL, &soon, nullptr);
 }
 
@@ -111,7 +111,7 @@ void killed_while_it_waits() {
     trace::die("signals: nobody should have written");
   }
   CALL(read, ready[0], byte, 1);
-  timespec pause{0, 100'000'000};  // until it waits
+  timespec pause{0, 300'000'000};  // until it waits
   CALL(nanosleep, &pause, nullptr);
   CALL(kill, child, SIGKILL);
   trace::asks(1);

@@ -9,8 +9,8 @@ namespace {
 char** words;
 
 void* replace(void*) {
-  timespec pause{0, 50'000'000};  // until the first thread waits
-  trace::takes(50'000'000);
+  timespec pause{0, 300'000'000};  // until the first thread waits
+  trace::takes(300'000'000);
   CALL(nanosleep, &pause, nullptr);
   trace::tell();
   trace::raw(SYS_execve, trace::reg(words[0]), trace::reg(words), 0);

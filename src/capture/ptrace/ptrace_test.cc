@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "capture/backend.h"
 #include "capture/call_sets.h"
@@ -80,13 +81,20 @@ std::unique_ptr<Backend> make() {
   return (*info)->make();
 }
 
-void turn_for(Backend& backend, Seen& seen, int64_t ns) {
+// Turns until `done` says so, the capture ends or the time is over.
+template <typename Done>
+void turn_until(Backend& backend, Seen& seen, Done done, int64_t ns = 30 * kNsPerSecond) {
   int64_t end = monotonic_now_ns() + ns;
-  while (monotonic_now_ns() < end) {
+  while (!done() && monotonic_now_ns() < end) {
     auto goes_on = backend.turn(seen, 10 * kNsPerMs);
     ASSERT_TRUE(goes_on);
     if (!*goes_on) return;
   }
+}
+
+void turn_for(Backend& backend, Seen& seen, int64_t ns) {
+  turn_until(
+      backend, seen, [] { return false; }, ns);
 }
 
 CaptureReport run_to_end(const CaptureOptions& options, Seen& seen) {
@@ -145,6 +153,15 @@ bool comes_to(const ProcessId& process, char state) {
 bool is_traced(pid_t pid) {
   auto status = task_status(pid);
   return status && status->tracer != 0;
+}
+
+// A command `sleep` has begun to.
+bool sleeps(const Seen& seen) {
+  if (seen.calls.empty()) return false;
+  pid_t pid = seen.calls.front().process;
+  auto status = task_status(pid);
+  auto call = read_file(cat("/proc/", pid, "/syscall"));
+  return status && status->state == 'S' && call && call->starts_with(cat(SYS_clock_nanosleep, " "));
 }
 
 void expect_order(const Seen& seen) {
@@ -235,7 +252,7 @@ TEST(PtraceTest, AttachingAndLeavingDoesNoHarm) {
     ASSERT_TRUE(backend->start(options));
     EXPECT_TRUE(is_traced(busy.process().pid));
     EXPECT_EQ(backend->processes_alive(), 1u);
-    turn_for(*backend, seen, 100 * kNsPerMs);
+    turn_until(*backend, seen, [&] { return !seen.of(CallKind::call, SYS_pread64).empty(); });
     ASSERT_TRUE(backend->stop(seen));
     EXPECT_TRUE(is_alive(busy.process()));
     EXPECT_FALSE(is_traced(busy.process().pid));
@@ -257,7 +274,7 @@ TEST(PtraceTest, WhoRefusedAConnectionIsKnown) {
   Seen seen;
   std::unique_ptr<Backend> backend = make();
   ASSERT_TRUE(backend->start(options));
-  turn_for(*backend, seen, 100 * kNsPerMs);
+  turn_until(*backend, seen, [&] { return !seen.of(CallKind::call, SYS_connect).empty(); });
   ASSERT_TRUE(backend->stop(seen));
   std::vector<Call> refused = seen.of(CallKind::call, SYS_connect);
   ASSERT_FALSE(refused.empty());
@@ -281,7 +298,7 @@ TEST(PtraceTest, AStoppedProcessStaysStopped) {
   turn_for(*backend, seen, 50 * kNsPerMs);
   EXPECT_TRUE(seen.of(CallKind::call, SYS_pread64).empty());
   ASSERT_TRUE(signal_process(busy.process(), SIGCONT));
-  turn_for(*backend, seen, 100 * kNsPerMs);
+  turn_until(*backend, seen, [&] { return !seen.of(CallKind::call, SYS_pread64).empty(); });
   EXPECT_FALSE(seen.of(CallKind::call, SYS_pread64).empty());
   ASSERT_TRUE(signal_process(busy.process(), SIGSTOP));
   turn_for(*backend, seen, 50 * kNsPerMs);
@@ -296,7 +313,7 @@ TEST(PtraceTest, AFilteredCommandEndsWithItsTracerAndAnotherGoesOn) {
     Seen seen;
     std::unique_ptr<Backend> backend = make();
     ASSERT_TRUE(backend->start(command({"sleep", "100"}, set)));
-    turn_for(*backend, seen, 200 * kNsPerMs);
+    turn_until(*backend, seen, [&] { return sleeps(seen); });
     auto report = backend->stop(seen);
     ASSERT_TRUE(report);
     ASSERT_FALSE(seen.calls.empty());
@@ -442,14 +459,17 @@ TEST(PtraceTest, NewcomersAreFound) {
   ASSERT_TRUE(backend->start(options));
   pid_t child = fork();
   if (child == 0) {
-    execl(program.c_str(), "culprit-late", "1.6", nullptr);
+    execl(program.c_str(), "culprit-late", "3", nullptr);
     _exit(127);
   }
-  turn_for(*backend, seen, 2300 * kNsPerMs);
+  auto ended = [&] {
+    return std::any_of(seen.calls.begin(), seen.calls.end(),
+                       [&](const Call& call) { return call.kind == CallKind::exit && call.process == child; });
+  };
+  turn_until(*backend, seen, ended);
   auto report = backend->stop(seen);
   ASSERT_TRUE(report);
-  EXPECT_TRUE(std::any_of(seen.calls.begin(), seen.calls.end(),
-                          [&](const Call& call) { return call.kind == CallKind::exit && call.process == child; }));
+  EXPECT_TRUE(ended());
   EXPECT_THAT(report->notes, Contains(HasSubstr("once a second")));
   waitpid(child, nullptr, 0);
   unlink(program.c_str());
