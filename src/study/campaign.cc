@@ -44,7 +44,7 @@ class Campaign {
   Result<CampaignOutcome> run();
 
  private:
-  Status open_folder();
+  Status open_folder(const std::vector<std::string>& servers);
   Status lock_folder();
   Status set_up();  // a new stage, files included; whatever was there before is taken down
   enum class LabFound { none, ours, another };
@@ -55,6 +55,7 @@ class Campaign {
   Status check_program(const Workload& workload) const;
   Status check_faults();
   Status prepare_workloads();
+  Status prepare_own(const OwnWorkload& own) const;
   Status take_down();
   Status begin_anew();  // clients as after a reboot
   Status make_ready();
@@ -94,20 +95,28 @@ Status Campaign::lock_folder() {
   return Ok{};
 }
 
-Status Campaign::open_folder() {
+// Writes it at the first start; at a later one it must be the same.
+Status same_as_before(const std::string& path, const std::string& text, Error another) {
+  if (!path_exists(path)) return write_file_atomically(path, text);
+  ASSIGN_OR_RETURN(const std::string before, read_file(path));
+  if (before != text) return another;
+  return Ok{};
+}
+
+Status Campaign::open_folder(const std::vector<std::string>& servers) {
   std::error_code failed;
   std::filesystem::create_directories(options_.folder + "/runs", failed);
   if (failed) return system_error(cat("cannot make ", options_.folder), failed.value());
   RETURN_IF_ERROR(lock_folder());
-  const std::string path = options_.folder + "/plan.toml";
-  if (path_exists(path)) {
-    ASSIGN_OR_RETURN(const std::string before, read_file(path));
-    if (before != options_.plan_text)
-      return input_error(cat(options_.folder, " was begun with another plan"),
-                         "give it another --out, or the plan it was begun with");
-  } else {
-    RETURN_IF_ERROR(write_file_atomically(path, options_.plan_text));
-  }
+  RETURN_IF_ERROR(same_as_before(options_.folder + "/plan.toml", options_.plan_text,
+                                 input_error(cat(options_.folder, " was begun with another plan"),
+                                             "give it another --out, or the plan it was begun with")));
+  if (plan_.on_site())  // other servers would be other victims
+    RETURN_IF_ERROR(same_as_before(
+        options_.folder + "/servers", join(servers, "\n") + "\n",
+        input_error(
+            cat("the servers of ", plan_.site_cluster, " are not those that ", options_.folder, " was begun with"),
+            cat("give it another --out; they were: ", options_.folder, "/servers"))));
   if (!path_exists(options_.folder + "/journal.jsonl")) return Ok{};
   ASSIGN_OR_RETURN(const std::vector<Attempt> done, read_journal(options_.folder));
   for (const Attempt& attempt : done) count(attempt);
@@ -184,26 +193,31 @@ Status Campaign::check_program(const Workload& workload) const {
            : cat("apt install ", workload.package));
 }
 
+// Our workloads' files first: the folder is emptied for them.
 Status Campaign::prepare_workloads() {
   for (const std::string& name : workloads()) {
-    if (auto own = plan_.own.find(name); own != plan_.own.end()) {
-      if (own->second.prepare.empty()) continue;
-      RETURN_IF_ERROR(stage_->sh_all(
-          stage_->clients(),
-          [&](const Node&, size_t i) {
-            std::string folder = shell_quote(stage_->data_folder(i));
-            return cat("mkdir -p ", folder, "; FOLDER=", folder, "; CLIENT=", i + 1, "; export FOLDER CLIENT; cd ",
-                       folder, " || exit 1\n", own->second.prepare);
-          },
-          600 * kNsPerSecond));
-      continue;
-    }
+    if (plan_.own.count(name)) continue;
     ASSIGN_OR_RETURN(const Workload* workload, find_workload(name));
     RETURN_IF_ERROR(check_program(*workload));
     if (workload->prepare != nullptr) RETURN_IF_ERROR(workload->prepare(*stage_));
     if (workload->check != nullptr) RETURN_IF_ERROR(workload->check(*stage_));
   }
+  for (const std::string& name : workloads()) {
+    auto own = plan_.own.find(name);
+    if (own != plan_.own.end() && !own->second.prepare.empty()) RETURN_IF_ERROR(prepare_own(own->second));
+  }
   return Ok{};
+}
+
+Status Campaign::prepare_own(const OwnWorkload& own) const {
+  return stage_->sh_all(
+      stage_->clients(),
+      [&](const Node&, size_t i) {
+        std::string folder = shell_quote(stage_->data_folder(i));
+        return cat("mkdir -p ", folder, "; FOLDER=", folder, "; DATA=", folder, "; CLIENT=", i + 1,
+                   "; export FOLDER DATA CLIENT; cd ", folder, " || exit 1\n", own.prepare);
+      },
+      600 * kNsPerSecond);
 }
 
 // What an injector would refuse, it refuses now, and not three times in each cell.
@@ -310,6 +324,7 @@ void Campaign::set_aside(Attempt& attempt) const {
   if (attempt.outcome == Outcome::kept || !path_exists(from)) return;
   const std::string aside = cat("runs/", attempt.experiment.id, "-discarded-", attempt.number, ".run");
   std::error_code failed;
+  std::filesystem::remove_all(options_.folder + "/" + aside, failed);  // of an attempt that never got into the journal
   std::filesystem::rename(from, options_.folder + "/" + aside, failed);
   if (!failed) attempt.run = aside;
 }
@@ -360,8 +375,11 @@ Status Campaign::run_all(const std::vector<Experiment>& experiments) {
 
 Result<CampaignOutcome> Campaign::run() {
   ASSIGN_OR_RETURN(const std::vector<std::string> servers, campaign_servers(plan_));
-  RETURN_IF_ERROR(open_folder());
-  const std::vector<Experiment> experiments = plan_experiments(plan_, servers);
+  RETURN_IF_ERROR(open_folder(servers));
+  std::vector<Experiment> experiments = plan_experiments(plan_, servers);
+  // What failed before comes last: it must not keep the others waiting.
+  std::stable_partition(experiments.begin(), experiments.end(),
+                        [&](const Experiment& it) { return attempts_.count(it.id) == 0; });
   outcome_.planned = experiments.size();
   for (const Experiment& it : experiments) outcome_.timed += it.set == RunSet::overhead;
   Status ran = run_all(experiments);

@@ -24,6 +24,7 @@ constexpr int kMostRuns = 1000;  // of one kind
 constexpr int kMostSamples = 100'000;
 constexpr int64_t kLeastInterval = 50 * kNsPerMs;  // as `record` has it
 constexpr int64_t kMostInterval = 3600 * kNsPerSecond;
+constexpr int64_t kLongestTimed = 5 * kNsPerSecond;     // between samples, when a piece of work is timed
 constexpr int64_t kShortestCapture = 5 * kNsPerSecond;  // it begins after and ends before the recording
 constexpr double kMostSlower = 100;
 
@@ -245,6 +246,7 @@ Status read_site(const std::string& file, const TomlValue& value, CampaignPlan& 
   site.text("from", plan.from);
   RETURN_IF_ERROR(site.read(value));
   if (plan.site_cluster.empty()) return site.at(value, "which cluster?", "write cluster = \"cluster.toml\"");
+  while (plan.mount.size() > 1 && plan.mount.back() == '/') plan.mount.pop_back();  // as /proc/mounts has it
   return Ok{};
 }
 
@@ -289,6 +291,11 @@ Status check_samples(const std::string& file, const CampaignPlan& plan) {
   if (plan.syscalls && plan.run_ns() < kShortestCapture)
     return input_error(cat(file, ": a run of ", format_duration(plan.run_ns()), " is too short for system calls"),
                        "make before, during and after 5s or more together");
+  if (plan.overhead_pairs > 0 && plan.interval_ns > kLongestTimed)
+    return input_error(
+        cat(file, ": [overhead] at an interval of ", format_duration(plan.interval_ns),
+            " would be over before there are samples"),
+        cat("a piece of work takes some ten seconds: give an interval of at most ", format_duration(kLongestTimed)));
   if (!plan.logs.empty() && plan.logs[0] != '/')
     return input_error(cat(file, ": 'logs' must be a folder of the nodes"), "write it like \"/var/log/glusterfs\"");
   return Ok{};

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "base/text.h"
+
 namespace culprit {
 namespace {
 
@@ -153,6 +155,12 @@ TEST(CampaignPlan, HealNeedsAVictimAndALayoutThatStandsIt) {
   EXPECT_THAT(error_of("[lab]\nfs = \"glusterfs\"\nlayout = \"distribute\"\n" + table),
               HasSubstr("heal takes a server away, and distribute cannot do without"));
   EXPECT_THAT(error_of("[lab]\nfs = \"moosefs\"\nlayout = \"goal1\"\n" + table), HasSubstr("cannot do without"));
+}
+
+TEST(CampaignPlan, AMountIsNamedAsTheKernelDoes) {
+  const std::string train = "[train]\nworkloads = [\"ddw\"]\nruns = 1\n";
+  for (const char* mount : {"/mnt/pfs", "/mnt/pfs/", "/mnt/pfs//"})
+    EXPECT_EQ(plan_of(cat("[site]\ncluster = \"c.toml\"\nmount = \"", mount, "\"\n", train)).mount, "/mnt/pfs");
 }
 
 TEST(CampaignPlan, ErrorsNameTheLineAndWhatIsKnown) {

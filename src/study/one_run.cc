@@ -70,8 +70,8 @@ std::string bounded(const std::string& script, int64_t seconds) {
              "\n) 3<&-\nc=$?\nkill $w $e 2>/dev/null\nexit $c\n");
 }
 
-std::string in_ms(int64_t ns) {
-  return cat(ns / kNsPerMs, "ms");
+std::string in_ns(int64_t ns) {
+  return cat(ns, "ns");
 }
 
 class OneRun {
@@ -147,8 +147,8 @@ std::string OneRun::client_script(size_t client, int64_t seconds) const {
   auto own = setup_.plan->own.find(it_.workload);
   if (own == setup_.plan->own.end()) return (*find_workload(it_.workload))->script(*setup_.stage, client, seconds);
   return cat("FOLDER=", shell_quote(setup_.stage->scratch_folder(client)), "; CLIENT=", client + 1,
-             "; SECONDS_LEFT=", seconds, "; export FOLDER CLIENT SECONDS_LEFT; cd \"$FOLDER\" || exit 1\n",
-             own->second.run);
+             "; DATA=", shell_quote(setup_.stage->data_folder(client)), "; SECONDS_LEFT=", seconds,
+             "; export FOLDER CLIENT DATA SECONDS_LEFT; cd \"$FOLDER\" || exit 1\n", own->second.run);
 }
 
 bool OneRun::start_loads(int64_t seconds) {
@@ -248,9 +248,9 @@ bool OneRun::inject(const std::string& fault, int64_t for_ns) {
 
 bool OneRun::start_recording(int64_t for_ns) {
   std::vector<std::string> words = {
-      setup_.culprit, "record",   "--cluster", setup_.cluster_file, "--interval", in_ms(setup_.plan->interval_ns),
+      setup_.culprit, "record",   "--cluster", setup_.cluster_file, "--interval", in_ns(setup_.plan->interval_ns),
       "--out",        run_path(), "--quiet"};
-  if (for_ns > 0) words.insert(words.end(), {"--for", in_ms(for_ns)});
+  if (for_ns > 0) words.insert(words.end(), {"--for", in_ns(for_ns)});
   const std::pair<std::string_view, std::string> truth[] = {{"set", std::string(name_of(it_.set))},
                                                             {"workload", it_.workload},
                                                             {"fault", it_.fault},
@@ -286,7 +286,7 @@ bool OneRun::start_capture(int64_t end_ns) {
   const int64_t for_ns = std::max(end_ns - monotonic_now_ns() - kCaptureMargin, kNsPerSecond);
   std::vector<std::string> words = {setup_.culprit, "syscap",      "--cluster", setup_.cluster_file,
                                     "--out",        run_path(),    "--backend", setup_.plan->backend,
-                                    "--for",        in_ms(for_ns), "--quiet",   "--json"};
+                                    "--for",        in_ns(for_ns), "--quiet",   "--json"};
   if (!setup_.plan->calls.empty()) words.insert(words.end(), {"--calls", setup_.plan->calls});
   auto task = start_task("syscap", words);
   if (!task) return fail(task.error());
@@ -325,7 +325,9 @@ bool OneRun::timed_run() {
   auto known = find_workload(it_.workload);
   const std::string disturbed_by(known ? (*known)->disturbed_by : "");
   const int64_t away = disturbed_by.empty() ? 0 : kAway + kSettle;
-  if (!start_loads((away + 2 * kSettle + plan.run_ns()) / kNsPerSecond + 3)) return false;
+  // The first sample lies on a multiple of the interval, so the recording may end one interval later.
+  const int64_t longest = plan.run_ns() + plan.interval_ns;
+  if (!start_loads((away + 2 * kSettle + longest) / kNsPerSecond + 3)) return false;
   if (!wait_until(monotonic_now_ns() + kSettle)) return false;
   if (away > 0 && !inject(disturbed_by, kAway)) return false;
   if (!start_recording(plan.run_ns())) return false;
@@ -336,7 +338,7 @@ bool OneRun::timed_run() {
     if (plan.syscalls && !captures()) return false;
     if (!inject(it_.fault, plan.during * plan.interval_ns)) return false;
   }
-  const int64_t limit = begin + plan.run_ns() + kSlack;
+  const int64_t limit = begin + longest + kSlack;
   return (!plan.syscalls || finish_capture(limit)) && finish_recording(limit);
 }
 
@@ -417,7 +419,7 @@ Result<RunResult> OneRun::carry_out() {
 std::vector<std::string> inject_words(const RunSetup& setup, const Experiment& it, int64_t for_ns) {
   const size_t participants = 2 + setup.stage->clients().size();
   std::vector<std::string> words = {setup.culprit, "inject", it.fault, "--on", it.victim};
-  words.insert(words.end(), {"--for", in_ms(for_ns), "--cluster", setup.cluster_file});
+  words.insert(words.end(), {"--for", in_ns(for_ns), "--cluster", setup.cluster_file});
   words.insert(words.end(), {"--seed", std::to_string(it.seed), "--json"});
   if (participants > 4) words.insert(words.end(), {"--max-targets", std::to_string(participants)});
   if (setup.plan->owns_cluster) words.emplace_back("--i-own-this-cluster");

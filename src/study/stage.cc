@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "fs/adapter.h"
@@ -23,13 +24,16 @@ constexpr int64_t kFillTime = 600 * kNsPerSecond;
 constexpr int64_t kSpreadFile = int64_t{256} << 20;  // half a minute of a calm client's link
 constexpr int64_t kPlacedFile = int64_t{48} << 20;   // within one chunk of MooseFS, which lies whole on its servers
 constexpr size_t kCandidatesPerServer = 6;
+constexpr size_t kManyNodes = 64;     // with up to eight descriptors each
 constexpr double kSpreadShare = 0.5;  // of the mean: every server got its share of a file
 
-// Sectors written to the named disks, or to all.
+// Sectors written to the named disks, or to all. A disk may be named by a link: the kernel counts by its own name.
 std::string sectors_script(const Node& node) {
-  std::string disks;
-  for (const std::string& disk : node.disks) disks += cat(" ", disk.substr(disk.find_last_of('/') + 1));
-  return cat("sync; awk -v d=", shell_quote(disks + " "),
+  std::string script = "d=' '; ";
+  for (const std::string& disk : node.disks)
+    script += cat("n=$(readlink -f ", shell_quote(disk.starts_with('/') ? disk : "/dev/" + disk),
+                  ") || exit 1; d=\"$d${n##*/} \"; ");
+  return cat(script, "sync; awk -v d=\"$d\"",
              " 'd == \" \" || index(d, \" \" $3 \" \") {s += $10} END {print s + 0}' /proc/diskstats");
 }
 
@@ -42,6 +46,7 @@ std::string folder_of(const std::string& mount, const Node& client, std::string_
 Result<Stage> Stage::open(Cluster cluster, std::string mount, bool direct, std::string tools,
                           std::function<bool()> stop) {
   Stage stage;
+  if (cluster.nodes.size() > kManyNodes) allow_many_descriptors();
   stage.cluster_ = std::make_unique<Cluster>(std::move(cluster));
   for (const Node& node : stage.cluster_->nodes) {
     if (node.kind == NodeKind::client) stage.clients_.push_back(&node);
@@ -121,7 +126,7 @@ Status Stage::sh_all(const std::vector<const Node*>& nodes, const ScriptOf& scri
 }
 
 Status Stage::check() const {
-  std::string mounted = cat("grep -q ", shell_quote(cat(" ", mount_, " ")), " /proc/mounts && timeout 10 stat -f ",
+  std::string mounted = cat("grep -qF ", shell_quote(cat(" ", mount_, " ")), " /proc/mounts && timeout 10 stat -f ",
                             shell_quote(mount_), " >/dev/null");
   Status clients = sh_all(
       clients_, [&](const Node&, size_t) { return mounted; }, kQuick);
@@ -211,7 +216,7 @@ Status Stage::choose_files(size_t client) {
   std::string folder = data_folder(client);
   ASSIGN_OR_RETURN(std::vector<double> first, probe(client, folder + "/file0"));
   double mean = std::accumulate(first.begin(), first.end(), 0.0) / static_cast<double>(first.size());
-  spread_ = *std::min_element(first.begin(), first.end()) >= kSpreadShare * mean;
+  if (client == 0) spread_ = *std::min_element(first.begin(), first.end()) >= kSpreadShare * mean;  // as for all others
   if (spread_) {
     files_[client] = {folder + "/file0"};
     return Ok{};

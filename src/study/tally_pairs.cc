@@ -21,7 +21,8 @@ std::set<std::pair<std::string, std::string>> causes_of(const Row& row) {
 }
 
 bool same_experiment(const Experiment& a, const Experiment& b) {
-  return a.set == b.set && a.workload == b.workload && a.fault == b.fault && a.victim == b.victim;
+  return a.set == b.set && a.workload == b.workload && a.fault == b.fault && a.params == b.params &&
+         a.victim == b.victim;
 }
 
 Result<std::map<std::string, const Row*>> by_id(const std::vector<Row>& rows) {

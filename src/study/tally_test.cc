@@ -234,8 +234,11 @@ TEST(Pairs, SameAndDifferent) {
   const std::string text = pairs_text(*pairs);
   EXPECT_THAT(text, HasSubstr("s3 disk-busy"));
   EXPECT_THAT(text, HasSubstr("Without a partner: 1 of the first, 0 of the second."));
-  fast[0].truth.victim = "s1";
-  EXPECT_FALSE(pair_rows(slow, fast));
+  std::vector<Row> stronger = fast, elsewhere = fast;
+  stronger[0].truth.params["share"] = "0.5";
+  elsewhere[0].truth.victim = "s1";
+  EXPECT_FALSE(pair_rows(slow, stronger));
+  EXPECT_FALSE(pair_rows(slow, elsewhere));
   EXPECT_FALSE(pair_rows(slow, {}));
   slow.push_back(slow[0]);
   EXPECT_FALSE(pair_rows(slow, slow));

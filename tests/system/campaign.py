@@ -40,7 +40,7 @@ steal_percent = 100
 lost_percent = 100
 [workload.mine]
 prepare = "echo ready > prepared"
-run = "echo client $CLIENT begins >&2; test -s ../data/prepared || exit 1; while :; do dd if=/dev/urandom of=f bs=1M count=2 conv=fsync status=none || exit 1; done"
+run = "echo client $CLIENT begins >&2; test -s $DATA/prepared || exit 1; while :; do dd if=/dev/urandom of=f bs=1M count=2 conv=fsync status=none || exit 1; done"
 """
 
 

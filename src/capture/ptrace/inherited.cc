@@ -38,13 +38,6 @@ void drop_handlers() {
 
 }  // namespace
 
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 void quiet_sigchld() {
   struct sigaction action {};
   ::sigaction(SIGCHLD, nullptr, &action);

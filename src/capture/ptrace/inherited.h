@@ -4,9 +4,6 @@
 
 namespace culprit {
 
-// Two descriptors per traced process: the usual limit of 1024 would end at some 500 processes.
-void allow_many_descriptors();
-
 // Whoever ignores SIGCHLD (it may be inherited) is not told how what he started or traces has ended; whoever wants it
 // for stops gets one at every call. waitpid needs neither.
 void quiet_sigchld();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -16,6 +17,8 @@
 namespace culprit {
 
 namespace {
+
+constexpr std::string_view kSeedLine = "# --seed ";
 
 std::string whole_path(const std::string& path) {
   std::error_code failed;
@@ -56,17 +59,18 @@ Result<int> dry_run(const CampaignPlan& plan) {
   return kExitHealthy;
 }
 
-int report(const CampaignPlan& plan, const std::string& folder, const std::string& plan_path,
+// `again`: the words that go on with it.
+int report(const CampaignPlan& plan, const std::string& folder, const std::string& again,
            const CampaignOutcome& outcome) {
   print(cat(outcome.kept, " of ", outcome.planned, " runs kept in ", folder, ", ", count(outcome.discarded, "attempt"),
             " discarded\n"));
   if (outcome.stopped) {
-    say(cat("next: culprit campaign ", plan_path, " --out ", folder, "    goes on where it was stopped"));
-    return kExitHealthy;
+    say(cat("next: ", again, "    goes on where it was stopped"));
+    if (outcome.given_up == 0) return kExitHealthy;
   }
   const double share = 100.0 * static_cast<double>(outcome.discarded) /
                        static_cast<double>(std::max<size_t>(1, outcome.kept + outcome.discarded));
-  say(cat("next: culprit score ", folder, outcome.planned == outcome.timed ? " --overhead" : ""));
+  if (!outcome.stopped) say(cat("next: culprit score ", folder, outcome.planned == outcome.timed ? " --overhead" : ""));
   if (outcome.given_up == 0 && share <= plan.spoiled.most_discarded) return kExitHealthy;
   print_error(
       input_error(outcome.given_up > 0
@@ -79,14 +83,28 @@ int report(const CampaignPlan& plan, const std::string& folder, const std::strin
   return kExitFailed;
 }
 
+// A plan in a campaign's folder ends with the seed that it was begun with, where that was not its own.
+std::optional<int64_t> take_seed(std::string& text) {
+  const size_t at = text.rfind(kSeedLine);
+  if (at == std::string::npos || (at > 0 && text[at - 1] != '\n')) return std::nullopt;
+  const std::string_view line = trim(std::string_view(text).substr(at + kSeedLine.size()));
+  auto seed = parse_int(line);
+  if (!seed || *seed < 0) return std::nullopt;
+  text.resize(at);
+  return *seed;
+}
+
 Result<int> run(const Args& args) {
   const std::string& path = args.positionals[0];
   ASSIGN_OR_RETURN(CampaignPlan plan, read_campaign_plan(path));
   ASSIGN_OR_RETURN(std::string text, read_file(path));
+  std::optional<int64_t> seed = take_seed(text);
   if (args.has("seed")) {
-    ASSIGN_OR_RETURN(const int64_t seed, args.integer("seed", 0, INT64_MAX));
-    plan.seed = static_cast<uint64_t>(seed);
-    text += cat("# --seed ", seed, "\n");  // another seed is another campaign
+    ASSIGN_OR_RETURN(seed, args.integer("seed", 0, INT64_MAX));
+  }
+  if (seed) {
+    plan.seed = static_cast<uint64_t>(*seed);
+    text += cat(text.ends_with('\n') ? "" : "\n", kSeedLine, *seed, "\n");  // another seed is another campaign
   }
   if (args.has("dry-run")) return dry_run(plan);
   CampaignOptions options;
@@ -108,7 +126,8 @@ Result<int> run(const Args& args) {
   };
   options.say = [](std::string_view line) { say(line); };
   ASSIGN_OR_RETURN(const CampaignOutcome outcome, run_campaign(plan, options));
-  return report(plan, options.folder, path, outcome);
+  return report(plan, options.folder,
+                cat("culprit campaign ", path, seed ? cat(" --seed ", *seed) : "", " --out ", options.folder), outcome);
 }
 
 }  // namespace

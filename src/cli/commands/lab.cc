@@ -82,7 +82,7 @@ Result<int> up(const Args& args) {
             " clients (link ", link_text(plan.client_link), ")\n"));
   std::string other = plan.name == "lab" ? "" : cat(" --name ", plan.name);
   say(cat("next: culprit lab exec c1", other, " -- ls -la /mnt/lab"));
-  say(cat("      culprit record --cluster ", args.get("cluster"), " --for 60s --out run1"));
+  say(cat("      culprit record --cluster ", args.get("cluster"), " --for 3m --out run1"));
   return kExitHealthy;
 }
 

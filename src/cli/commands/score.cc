@@ -59,6 +59,11 @@ Status check_usage(const Args& args) {
     return usage_error("--pairs needs two campaigns", "culprit score --pairs SLOW FAST");
   if (args.has("pairs") && (args.has("sweep") || args.has("rows") || args.has("paper") || args.has("by")))
     return usage_error("--pairs goes with none of --sweep, --rows, --paper and --by");
+  if (args.has("overhead") && (args.has("sweep") || args.has("rows") || args.has("paper") || args.has("by") ||
+                               args.has("pairs") || args.has("detector") || args.has("param")))
+    return usage_error("--overhead goes with --json only", "nothing is diagnosed there");
+  if (args.has("sweep") && (args.has("paper") || args.has("by")))
+    return usage_error("--sweep goes with neither --paper nor --by");
   return Ok{};
 }
 
@@ -99,8 +104,12 @@ Result<int> score_pairs(const Args& args, const Method& method) {
 Result<int> score_overhead(const Args& args) {
   std::vector<std::vector<Attempt>> all;
   std::set<int64_t> intervals;
+  std::set<std::string> seen;
   for (const std::string& path : args.positionals) {
     if (!is_folder(path)) return usage_error("--overhead needs campaign directories");
+    std::error_code unknown;
+    if (!seen.insert(std::filesystem::canonical(path, unknown).string()).second)
+      return usage_error(cat(printable(path), " is given twice"));
     ASSIGN_OR_RETURN(all.emplace_back(), read_journal(path));
     for (const Attempt& attempt : all.back())
       if (attempt.experiment.set == RunSet::overhead) intervals.insert(attempt.interval_ns);

@@ -64,14 +64,6 @@ bool usable(const ClockOffset& clock) {
   return clock.offset_ns >= -kMaxOffset && clock.offset_ns <= kMaxOffset;
 }
 
-// Three descriptors a node: the usual limit of 1024 would end at some 300 nodes.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 class Recorder : public FeedSink {
  public:
   Recorder(const RecordPlan& plan, RunWriter writer, std::vector<std::unique_ptr<Feed>> feeds);
