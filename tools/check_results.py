@@ -20,7 +20,8 @@ MARK = re.compile(r"<!-- table (\S+): (.+) -->")
 SCORED = [
     (r"overhead", "overhead --overhead"),
     (r"fast10-cells", "fast10-fast10.jsonl --by cell"),
-    (r"pairs-(fast10|median_ratio)", r"--pairs pairs-1s-\1.jsonl pairs-100ms-\1.jsonl"),
+    (r"pairs-(fast10|median_ratio)", r"--pairs pairs-100ms-\1.jsonl pairs-1s-\1.jsonl"),
+    (r"pairs-again-(fast10|median_ratio)", r"--pairs pairs-100ms-\1.jsonl pairs-100ms-again-\1.jsonl"),
     (r"(hotdep-table1-hotdep09_\w+)", r"\1.jsonl"),
     (r"(hotdep-\w+-hotdep09_\w+)", r"\1.jsonl --by fault"),
     (r"([\w-]+-(fast10|median_ratio))", r"\1.jsonl --paper"),
