@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A small campaign on MooseFS, killed with -9 while a fault is in force and started again: what was finished is not
-repeated, the fault has ended, everything is done in the end, and nothing is left behind. Then its runs are scored."""
+repeated, the fault has ended, everything is done in the end, and nothing is left behind. Then its runs are scored. In a
+second one the first experiment fails at first: it comes last when the campaign is started again, and its discards are told."""
 import json
 import os
 import signal
@@ -118,8 +119,31 @@ def main(work):
     print("ok: scored, with the truth in journal and manifest")
 
 
+def failed_comes_last(work):
+    plan, folder, flag = work + "/failing.toml", work + "/failing", work + "/broken"
+    with open(plan, "w") as out:
+        out.write(PLAN.replace('run = "', 'run = "test ! -e %s || exit 1; ' % flag))
+    before = picture()
+    open(flag, "w").close()
+    done = culprit("campaign", plan, "--out", folder, "--runs", "1", code=1)
+    check("1 experiment never succeeded" in done.stderr and "0 of 4 runs kept" in done.stdout, done.stdout + done.stderr)
+    failed = journal(folder)
+    check(len(failed) == 3 and len({row["id"] for row in failed}) == 1, failed)
+    check(all(row["outcome"] == "failed" and row["reason"] for row in failed), failed)
+    expect_same(before, "an experiment that fails three times is given up, and nothing is left")
+
+    os.unlink(flag)
+    done = culprit("campaign", plan, "--out", folder, code=1)
+    check("4 of 4 runs kept" in done.stdout and "43 % of the attempts were discarded" in done.stderr, done.stdout + done.stderr)
+    rows = journal(folder)[3:]
+    check(all(row["outcome"] == "kept" for row in rows) and len({row["id"] for row in rows}) == 4, rows)
+    check(rows[-1]["id"] == failed[0]["id"] and rows[-1]["attempt"] == 4, rows)
+    expect_same(before, "started again, it comes last and succeeds; too many discards fail the campaign")
+
+
 with tempfile.TemporaryDirectory(prefix="culprit-test-") as scratch:
     try:
         main(scratch)
+        failed_comes_last(scratch)
     finally:
         subprocess.run([CULPRIT, "lab", "down", "--name", "camptest"], capture_output=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A campaign on a site: MooseFS servers, a metadata server and a client that are reached by ssh only. A workload that talks a
-lot does not stand still, the metadata server is no victim, a killed campaign leaves no workload running over there, and the
-end leaves no file on the file system."""
+lot does not stand still, the metadata server is no victim, a killed campaign leaves no workload running over there, it does
+not go on with other servers, and the end leaves no file on the file system."""
 import glob
 import json
 import re
@@ -77,8 +77,9 @@ def main():
     lab = Lab("tsite", "--servers", "3", "--clients", "1", "--layout", "goal1", fs="moosefs")
     start_sshd(lab, NODES)
     plan, folder = lab.folder + "/plan.toml", lab.folder + "/out"
+    site = site_file(lab)
     with open(plan, "w") as out:
-        out.write(PLAN % site_file(lab))
+        out.write(PLAN % site)
     words = [*from_third_party(lab), CULPRIT, "campaign", plan, "--out", folder]
     running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: working() or running.poll() is not None, 90, "no workload begins")
@@ -88,6 +89,16 @@ def main():
     running.wait(timeout=30)
     wait_for(lambda: not working(), 30, lambda: "a workload goes on after the campaign was killed: %s" % working())
     print("ok: killed with -9, and the workload behind ssh has ended")
+
+    text = read(site)
+    with open(site, "w") as out:
+        out.write(text.replace('name = "s2"', 'name = "other"'))
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    check(refused.returncode == 1 and "are not those that" in refused.stderr, refused.stdout + refused.stderr)
+    check(read(folder + "/servers") == "s1\ns2\ns3\n", "the servers that it was begun with are lost")
+    with open(site, "w") as out:
+        out.write(text)
+    print("ok: it does not go on with other servers")
 
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     check(done.returncode == 0, done.stdout + done.stderr)
